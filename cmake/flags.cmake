@@ -1,0 +1,44 @@
+# Compiler flags for every target. The bits of the product must not follow flags: no fast-math, no
+# -march=native, and contraction off, so a multiply and an add fuse only where we write fma
+# (g++ fuses by default even in strict C++20 mode).
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -DDELTAFIN_DCHECK=1")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+
+set(DELTAFIN_SANITIZE "" CACHE STRING "comma separated sanitizers, empty for none")
+option(DELTAFIN_FUZZ "build the libFuzzer targets (clang only)" OFF)
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -ffp-contract=off
+                    -fno-math-errno)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_link_options(-fuse-ld=lld-19)
+endif()
+if(DELTAFIN_SANITIZE)
+  add_compile_options(-fsanitize=${DELTAFIN_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${DELTAFIN_SANITIZE})
+endif()
+if(DELTAFIN_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# Kernel files are optimised in every build (a checked build would take minutes over its tests), and each
+# is compiled for exactly the instruction set it is named after.
+function(deltafin_kernel_flags)
+  set(numerics ${CMAKE_SOURCE_DIR}/src/numerics)
+  set_source_files_properties(${numerics}/kernels_baseline.cc PROPERTIES COMPILE_OPTIONS "-O3")
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    return()
+  endif()
+  set_source_files_properties(${numerics}/kernels_avx2.cc PROPERTIES
+    COMPILE_OPTIONS "-O3;-mavx2;-mfma;-mbmi;-mbmi2")
+  set_source_files_properties(${numerics}/kernels_avx512.cc PROPERTIES COMPILE_OPTIONS
+    "-O3;-mavx2;-mfma;-mbmi;-mbmi2;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
+endfunction()

@@ -1,0 +1,35 @@
+# deltafin_room(NAME [ROOMS room...] [LIBRARIES lib...])
+#
+# src/NAME/*.cc becomes the static library NAME; src/NAME/*_test.cc the test program NAME_test.
+# ROOMS is who NAME may include. Headers are found as "room/file.h".
+function(deltafin_room name)
+  cmake_parse_arguments(ARG "" "" "ROOMS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc
+       ${CMAKE_SOURCE_DIR}/src/${name}/*/*.cc)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
+  set_property(GLOBAL APPEND PROPERTY DELTAFIN_ROOM_TABLE "${name}:${ARG_ROOMS}")
+
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(${name} PUBLIC ${ARG_ROOMS} ${ARG_LIBRARIES})
+  if(tests)
+    deltafin_test(${name}_test SOURCES ${tests} LIBRARIES ${name})
+  endif()
+endfunction()
+
+# deltafin_test(NAME SOURCES file... [LIBRARIES lib...])
+#
+# One GoogleTest program. Tests whose suite name ends in "Full" carry the label full and run in
+# `./x full`; all others carry the label quick and run in `./x test`.
+function(deltafin_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} test_support GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE DELTAFIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-*Full.*"
+                       PROPERTIES LABELS quick TIMEOUT 120)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "*Full.*"
+                       PROPERTIES LABELS full TIMEOUT 900)
+endfunction()

@@ -1,0 +1,66 @@
+// Every limit of the program, in one place, each with its reason. Nothing here is a tuning knob: a
+// limit says where input stops being plausible, or how much of something may exist at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace deltafin::limits {
+
+// K3's largest safetensors header (896 experts x 6 tensors x ~150 bytes) is about 1 MB; the format
+// itself stops at 100 MB.
+inline constexpr uint64_t kSafetensorsHeaderBytes = 100'000'000;
+
+// K3's index of 497,220 tensors is 60 MB; eight times that leaves room for any relative.
+inline constexpr uint64_t kIndexBytes = 512ull << 20;
+
+// The largest published config.json is 20 KB; tokenizer_config.json of K3 is 60 KB.
+inline constexpr uint64_t kConfigBytes = 1ull << 20;
+
+// The Kimi rank file is 2.8 MB.
+inline constexpr uint64_t kRankFileBytes = 64ull << 20;
+
+// No published model has more than 5 axes in a tensor.
+inline constexpr size_t kTensorAxes = 8;
+
+// Longest tensor name accepted; the release's longest is 80 bytes.
+inline constexpr size_t kTensorNameBytes = 512;
+
+// Sanity of a config: K3 has 93 layers, 896 experts, hidden 7168, vocabulary 163,840.
+inline constexpr uint64_t kLayers = 4096;
+inline constexpr uint64_t kExperts = 65536;
+inline constexpr uint64_t kDimension = 1ull << 24;  // any single width
+inline constexpr uint64_t kVocabulary = 1ull << 24;
+
+// Tensors of one model. K3 has 497,220; the tables for sixteen times that are 200 MB.
+inline constexpr uint64_t kTensors = 8'000'000;
+
+// Parameters of one model. K3 has 2.8e12; below 2^50 every sum of byte sizes fits into 64 bits.
+inline constexpr uint64_t kParameters = 1ull << 50;
+
+// Nesting of a config file; the published ones reach 6.
+inline constexpr int kJsonDepth = 32;
+
+// Taps of a short convolution: published models have 4, and one would be no convolution.
+inline constexpr uint64_t kConvTaps = 16;
+
+// Positions of one sequence. K3 declares 1,048,576.
+inline constexpr uint64_t kPositions = 1ull << 24;
+
+// Rows of one sequence in a verify pass: its recurrent inputs are kept for replay (19.4 MB a row on
+// K3), and no drafter proposes more.
+inline constexpr size_t kVerifyRows = 64;
+
+// Text given on the command line or in a prompt file: 16 MiB is about four million tokens.
+inline constexpr uint64_t kPromptBytes = 16ull << 20;
+
+// What finding one piece of text with a regular expression may cost. Splitting for the tokenizer takes
+// a few steps a character, and its pieces end after 25,000; the interpreter keeps about 150 bytes a
+// step it may have to come back to.
+inline constexpr uint32_t kSplitSteps = 10'000'000;
+inline constexpr uint32_t kSplitHeapKib = 64 * 1024;
+
+// More threads than this has never helped a memory-bound engine.
+inline constexpr size_t kThreads = 256;
+
+}  // namespace deltafin::limits

@@ -1,0 +1,158 @@
+#include "base/thread_team.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "base/check.h"
+#include "base/float_control.h"
+#include "base/limits.h"
+
+namespace deltafin {
+
+namespace {
+
+// A helper looks for the next region this many times before it sleeps: about 10 microseconds, the
+// gap between two regions of one layer. Longer spinning takes the core from the reader threads.
+constexpr int kSpinCount = 2000;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+struct ThreadTeam::Shared {
+  std::atomic<uint32_t> region = 0;  // counts up: a change means a new region, or the end
+  std::atomic<bool> stopping = false;
+  TaskFunction function = nullptr;
+  void* context = nullptr;
+  size_t task_count = 0;
+  std::atomic<size_t> next_task = 0;
+  std::atomic<uint32_t> helpers_busy = 0;
+  std::vector<std::thread> helpers;
+
+  void take_tasks() {
+    CHECK(float_control_is_canonical());
+    for (;;) {
+      const size_t task = next_task.fetch_add(1, std::memory_order_relaxed);
+      if (task >= task_count) return;
+      function(context, task);
+    }
+  }
+
+  void help() {
+    set_canonical_float_control();
+    uint32_t seen = 0;
+    for (;;) {
+      for (int spin = 0; spin < kSpinCount && region.load(std::memory_order_acquire) == seen;
+           ++spin)
+        pause();
+      region.wait(seen, std::memory_order_acquire);
+      seen = region.load(std::memory_order_acquire);
+      if (stopping.load(std::memory_order_relaxed)) return;
+      take_tasks();
+      if (helpers_busy.fetch_sub(1, std::memory_order_acq_rel) == 1) helpers_busy.notify_one();
+    }
+  }
+};
+
+ThreadTeam::ThreadTeam(size_t thread_count)
+    : thread_count_(thread_count), shared_(std::make_unique<Shared>()) {
+  CHECK(thread_count >= 1 && thread_count <= limits::kThreads);
+  set_canonical_float_control();
+  for (size_t i = 1; i < thread_count; ++i) {
+    try {
+      shared_->helpers.emplace_back([shared = shared_.get()] { shared->help(); });
+    } catch (const std::system_error&) {
+      thread_count_ = i;  // the system starts no more: a smaller team gives the same bits
+      break;
+    }
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  shared_->stopping.store(true, std::memory_order_relaxed);
+  shared_->region.fetch_add(1, std::memory_order_release);
+  shared_->region.notify_all();
+  for (std::thread& helper : shared_->helpers) helper.join();
+}
+
+void ThreadTeam::run(size_t task_count, TaskFunction function, void* context) {
+  Shared& shared = *shared_;
+  shared.function = function;
+  shared.context = context;
+  shared.task_count = task_count;
+  shared.next_task.store(0, std::memory_order_relaxed);
+  const bool alone = task_count <= 1 || shared.helpers.empty();
+  if (alone) {
+    shared.take_tasks();
+    return;
+  }
+  shared.helpers_busy.store(uint32_t(shared.helpers.size()), std::memory_order_relaxed);
+  shared.region.fetch_add(1, std::memory_order_release);
+  shared.region.notify_all();
+  shared.take_tasks();
+  for (int spin = 0; spin < kSpinCount; ++spin) {
+    if (shared.helpers_busy.load(std::memory_order_acquire) == 0) return;
+    pause();
+  }
+  for (uint32_t busy; (busy = shared.helpers_busy.load(std::memory_order_acquire)) != 0;)
+    shared.helpers_busy.wait(busy, std::memory_order_acquire);
+}
+
+namespace {
+
+// CPU time per wall time that the cgroup allows; infinity where there is no quota or none is seen.
+double cgroup_cpu_quota() {
+  double quota = INFINITY;
+  std::ifstream v2("/sys/fs/cgroup/cpu.max");
+  std::string limit;
+  double period = 0;
+  if (v2 >> limit >> period && limit != "max" && period > 0)
+    quota = std::strtod(limit.c_str(), nullptr) / period;
+  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  double allowed = 0;
+  if (v1_quota >> allowed && v1_period >> period && allowed > 0 && period > 0)
+    quota = std::min(quota, allowed / period);
+  return quota;
+}
+
+// The list of SMT siblings of a CPU, as the kernel spells it ("0,4" or "0-1"): equal for siblings.
+std::string core_of(size_t cpu) {
+  std::ifstream list("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                     "/topology/thread_siblings_list");
+  std::string siblings;
+  return list >> siblings ? siblings : "cpu" + std::to_string(cpu);
+}
+
+}  // namespace
+
+size_t usable_core_count() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  std::set<std::string> cores;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &mask)) cores.insert(core_of(cpu));
+  }
+  const size_t count = std::max<size_t>(cores.size(), 1);
+  const double quota = cgroup_cpu_quota();
+  const size_t allowed = quota < double(count) ? size_t(std::max(1.0, std::floor(quota))) : count;
+  return std::min(allowed, limits::kThreads);
+}
+
+}  // namespace deltafin

@@ -1,0 +1,52 @@
+// The compute team: the engine thread and its helpers run one region of independent tasks at a
+// time.
+//
+// Tasks split outputs (rows, heads, experts), never the inside of a sum, so neither the number of
+// threads nor which thread takes which task can reach the bits of a result.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace deltafin {
+
+class ThreadTeam {
+ public:
+  // `thread_count` includes the calling thread, so 1 starts no helper. 1 <= thread_count <= 256.
+  // Where the system refuses to start that many threads, the team is smaller.
+  explicit ThreadTeam(size_t thread_count);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  size_t size() const { return thread_count_; }
+
+  // Calls body(task) once for every task in [0, task_count), on any thread of the team, and returns
+  // when all are done. Only the thread that made the team may call; regions do not nest. `body`
+  // must not throw. Every thread CHECKs its floating-point control register when it enters.
+  template <class Body>
+  void parallel_for(size_t task_count, Body&& body) {
+    using Callable = std::remove_reference_t<Body>;
+    run(
+        task_count, [](void* context, size_t task) { (*static_cast<Callable*>(context))(task); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+ private:
+  using TaskFunction = void (*)(void* context, size_t task);
+  struct Shared;
+
+  void run(size_t task_count, TaskFunction function, void* context);
+
+  size_t thread_count_;
+  std::unique_ptr<Shared> shared_;
+};
+
+// Physical cores this process may use: the affinity mask with SMT siblings counted once, bounded by
+// the CPU quota of the cgroup (v1 or v2). At least 1.
+size_t usable_core_count();
+
+}  // namespace deltafin

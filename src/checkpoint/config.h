@@ -1,0 +1,23 @@
+// config.json -> ModelContract.
+//
+// Kimi K3 ("KimiK3ForConditionalGeneration") keeps its text model in text_config and prefixes its
+// tensors with "language_model."; Kimi-Linear ("KimiLinearForCausalLM") is flat.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "checkpoint/contract.h"
+#include "io/file.h"
+
+namespace deltafin::checkpoint {
+
+// Pure. Messages name the field, what was found and what was expected; the caller puts the file in
+// front. Errors: BadModel.
+Result<ModelContract> parse_config(std::string_view text);
+
+// Reads and parses one file. Errors: BadModel, naming the path; Io.
+Result<ModelContract> load_config(const io::Storage& storage, const std::string& path);
+
+}  // namespace deltafin::checkpoint

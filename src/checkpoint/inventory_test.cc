@@ -1,0 +1,45 @@
+#include "checkpoint/inventory.h"
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/mini_checkpoint.h"
+
+namespace deltafin::checkpoint {
+namespace {
+
+TEST(Inventory, OfKimiK3MatchesTheRelease) {
+  const Inventory k3 = take_inventory(test::golden_contract("kimi-k3.json"));
+  EXPECT_EQ(k3.kda_layer_count, 69u);
+  EXPECT_EQ(k3.mla_layer_count, 24u);
+  EXPECT_EQ(k3.dense_layer_count, 1u);
+  EXPECT_EQ(k3.moe_layer_count, 92u);
+  EXPECT_EQ(k3.tensor_count, 497'052u);
+  EXPECT_EQ(k3.expert_bytes, 17'547'264u);
+  EXPECT_EQ(k3.routed_bytes, 1'446'456'066'048u);
+  EXPECT_EQ(k3.embedding_bytes, 2'348'810'240u);
+  EXPECT_EQ(k3.lm_head_bytes, 2'348'810'240u);
+  // 16 experts in each of 92 layers: 25.83 GB
+  EXPECT_EQ(k3.cold_expert_bytes, 25'829'572'608u);
+  // All shards hold 1,560,860,324,864 bytes; the rest is vision tower and projector.
+  EXPECT_EQ(k3.total_bytes(), 1'560'860'324'864u - 894'717'952u);
+  EXPECT_EQ(k3.cold_trunk_bytes, k3.trunk_bytes + k3.lm_head_bytes + 7168 * 2);
+  EXPECT_EQ(k3.trunk_bytes + k3.lm_head_bytes, 111'160'730'624u);
+  // 2.8 T parameters, of which 104 G work on a token
+  EXPECT_EQ(k3.parameter_count / 1'000'000'000, 2779u);
+  EXPECT_EQ(k3.active_parameter_count / 1'000'000'000, 104u);
+}
+
+TEST(Inventory, OfKimiLinearMatchesItsName) {
+  const Inventory linear = take_inventory(test::golden_contract("kimi-linear-48b.json"));
+  EXPECT_EQ(linear.kda_layer_count, 20u);
+  EXPECT_EQ(linear.mla_layer_count, 7u);
+  EXPECT_EQ(linear.moe_layer_count, 26u);
+  EXPECT_EQ(linear.expert_bytes, 3u * 1024 * 2304 * 2);
+  EXPECT_EQ(linear.cold_expert_bytes, 26u * 8 * linear.expert_bytes);
+  // "48B-A3B"
+  EXPECT_EQ(linear.parameter_count / 1'000'000'000, 49u);
+  EXPECT_EQ(linear.active_parameter_count / 1'000'000'000, 3u);
+}
+
+}  // namespace
+}  // namespace deltafin::checkpoint

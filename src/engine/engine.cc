@@ -1,0 +1,47 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "model/kimi.h"
+#include "model/moe.h"
+
+namespace deltafin::engine {
+
+Engine::Engine(const EngineEnvironment& environment, const EngineOptions& options,
+               checkpoint::Checkpoint checkpoint, memory::Trunk trunk)
+    : environment_(environment),
+      options_(options),
+      checkpoint_(std::move(checkpoint)),
+      trunk_(std::move(trunk)),
+      team_(options.thread_count),
+      kernels_(options.kernels != nullptr ? *options.kernels : numerics::best_kernels()) {}
+
+Result<std::unique_ptr<Engine>> Engine::open(
+    const EngineEnvironment& environment, const std::string& directory, const EngineOptions& options,
+    const std::function<void(const memory::TrunkProgress&)>& progress, const CancelToken& cancel) {
+  TRY(checkpoint::Checkpoint checkpoint,
+      checkpoint::Checkpoint::open(environment.storage, directory));
+  TRY(memory::Trunk trunk,
+      memory::Trunk::load(checkpoint, environment.reader, progress, cancel));
+  std::unique_ptr<Engine> engine(
+      new Engine(environment, options, std::move(checkpoint), std::move(trunk)));
+  TRY(engine->experts_,
+      memory::make_local_expert_store(engine->checkpoint_, environment.reader, engine->team_,
+                                      engine->kernels_, model::expert_function(engine->contract().kimi),
+                                      {.cache_bytes = options.expert_cache_bytes}));
+  TRY(engine->model_, model::open_kimi(engine->contract(), engine->trunk_));
+  return engine;
+}
+
+size_t Engine::prefill_rows() const {
+  return std::max<uint64_t>(1, options_.activation_bytes / model_->activation_bytes_per_row());
+}
+
+EngineCounters Engine::snapshot() const {
+  return {.experts = experts_->snapshot(),
+          .trunk_bytes = trunk_.bytes(),
+          .passes = passes_,
+          .rows = rows_};
+}
+
+}  // namespace deltafin::engine

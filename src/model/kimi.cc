@@ -1,0 +1,240 @@
+#include "model/kimi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "model/attention_residual.h"
+#include "model/feed_forward.h"
+#include "model/kda.h"
+#include "model/linear.h"
+#include "model/mla.h"
+#include "model/moe.h"
+
+namespace deltafin::model {
+
+using checkpoint::FfnKind;
+using checkpoint::KimiConfig;
+using checkpoint::LayerContract;
+using checkpoint::MixerKind;
+using checkpoint::ModelContract;
+using checkpoint::TensorRole;
+using memory::LayerWeights;
+using memory::TrunkLease;
+
+namespace {
+
+class KimiModel final : public Model {
+ public:
+  KimiModel(const ModelContract& contract, const memory::Trunk& trunk)
+      : contract_(contract), config_(contract.kimi), globals_(trunk.globals()) {
+    for (const LayerContract& layer : contract.layers) {
+      if (layer.mixer == MixerKind::Kda) {
+        layout_.layers.push_back(kda_state_layout(config_));
+      } else {
+        layout_.layers.push_back(mla_state_layout(config_));
+      }
+    }
+  }
+
+  Status prepare(const memory::Trunk& trunk);
+
+  size_t layer_count() const override { return contract_.layers.size(); }
+  size_t vocab_size() const override { return config_.vocab_size; }
+  const state::Layout& state_layout() const override { return layout_; }
+  uint64_t activation_bytes_per_row() const override;
+  Activations embed(Context& context, std::span<const TokenId> tokens) const override;
+  Status forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
+                       Activations& activations) const override;
+  Status logits(Context& context, const Activations& activations, std::span<const uint32_t> rows,
+                Rows logits) const override;
+  void replay(Context& context, state::Transaction& transaction, size_t accepted) const override;
+
+ private:
+  // The score weights of a layer's two residual mixes.
+  struct ResidualWeights {
+    std::vector<float> attention, mlp;
+  };
+
+  bool has_attention_residuals() const { return config_.attn_res_block_size.has_value(); }
+  void mix(Context& context, const Activations& activations, std::span<const float> score_weight,
+           Rows out) const {
+    attention_residual(context, activations.blocks, activations.residual.view(), score_weight,
+                       config_.rms_norm_eps, out);
+  }
+  void mixer(Context& context, size_t layer, const LayerWeights& weights,
+               std::span<const Segment> segments, Rows rows, Rows out) const;
+  Status ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows, Rows out) const;
+
+  const ModelContract& contract_;
+  const KimiConfig& config_;
+  const LayerWeights& globals_;
+  state::Layout layout_;
+  std::vector<ResidualWeights> residual_weights_;
+  std::vector<float> output_residual_weight_;
+};
+
+// K3 pads A_log from its heads up to head_dim with zeros. Anything else behind the heads would mean
+// that the tensor is indexed some other way.
+Status check_a_log(const KimiConfig& config, size_t layer, const LayerWeights& weights) {
+  const std::span<const float> a_log = weights.vector(TensorRole::ALog);
+  for (size_t i = config.kda_head_count; i < a_log.size(); ++i) {
+    if (a_log[i] == 0) continue;
+    return fail(ErrorCode::BadModel,
+                fmt::format("layer {}: A_log has {} entries for {} heads and entry {} is {}; expected "
+                            "zeros behind the heads",
+                            layer, a_log.size(), config.kda_head_count, i, a_log[i]));
+  }
+  return {};
+}
+
+Status KimiModel::prepare(const memory::Trunk& trunk) {
+  for (uint32_t i = 0; i < layer_count(); ++i) {
+    TRY(const TrunkLease weights, trunk.layer(i));
+    if (contract_.layers[i].mixer == MixerKind::Kda) TRY_STATUS(check_a_log(config_, i, *weights));
+    if (!has_attention_residuals()) continue;
+    residual_weights_.push_back(
+        {attention_residual_weight(weights->vector(TensorRole::AttentionResNorm),
+                                   weights->vector(TensorRole::AttentionResProj)),
+         attention_residual_weight(weights->vector(TensorRole::MlpResNorm),
+                                   weights->vector(TensorRole::MlpResProj))});
+  }
+  if (has_attention_residuals())
+    output_residual_weight_ = attention_residual_weight(globals_.vector(TensorRole::OutputResNorm),
+                                                        globals_.vector(TensorRole::OutputResProj));
+  return {};
+}
+
+uint64_t KimiModel::activation_bytes_per_row() const {
+  const uint64_t hidden = config_.hidden_size;
+  const uint64_t blocks = has_attention_residuals()
+                              ? (layer_count() - 1) / *config_.attn_res_block_size + 1
+                              : 0;
+  const uint64_t layer = std::max({kda_workspace_per_row(config_), mla_workspace_per_row(config_),
+                                   moe_workspace_per_row(config_),
+                                   3 * uint64_t{config_.dense_intermediate_size}});
+  return ((blocks + 6) * hidden + layer) * sizeof(float);
+}
+
+Activations KimiModel::embed(Context& context, std::span<const TokenId> tokens) const {
+  const numerics::WeightMatrix& table = globals_.matrix(TensorRole::Embedding);
+  Activations activations{.residual = OwnedRows(tokens.size(), config_.hidden_size), .blocks = {}};
+  const Rows rows = activations.residual.view();
+  context.team.parallel_for(tokens.size(), [&](size_t i) {
+    const std::byte* source = table.data + size_t(tokens[i]) * table.row_bytes();
+    numerics::widen(table.format, source, rows.row(i), rows.width);
+  });
+  return activations;
+}
+
+Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
+                                Activations& activations) const {
+  const Workspace::Scope scope(context.workspace);
+  TRY(const TrunkLease weights, context.trunk.layer(uint32_t(layer)));
+  const Rows p = activations.residual.view();  // the running vector
+  const Rows u = context.workspace.take(p.count, p.width);
+  const Rows update = context.workspace.take(p.count, p.width);
+  const bool restart = has_attention_residuals() && layer % *config_.attn_res_block_size == 0;
+
+  // The mixer reads the mix of everything so far; before the first block that is the embedding itself.
+  if (activations.blocks.empty()) {
+    std::copy(p.data, p.data + p.count * p.width, u.data);
+  } else {
+    mix(context, activations, residual_weights_[layer].attention, u);
+  }
+  rms_norm(context, u, weights->vector(TensorRole::InputNorm), config_.rms_norm_eps, u);
+  mixer(context, layer, *weights, segments, u, update);
+  if (context.observer != nullptr) context.observer->on_mixer_output(layer, update);
+
+  if (restart) {
+    // The old running vector becomes a block, the raw one and not the mix; the sum starts afresh.
+    activations.blocks.push_back(std::move(activations.residual));
+    activations.residual = OwnedRows(update.count, update.width);
+    std::copy(update.data, update.data + update.count * update.width,
+              activations.residual.view().data);
+  } else {
+    add_rows(context, p, update, p);
+  }
+  const Rows running = activations.residual.view();
+
+  if (has_attention_residuals()) {
+    mix(context, activations, residual_weights_[layer].mlp, u);
+  } else {
+    std::copy(running.data, running.data + running.count * running.width, u.data);
+  }
+  rms_norm(context, u, weights->vector(TensorRole::PostAttentionNorm), config_.rms_norm_eps, u);
+  TRY_STATUS(ffn(context, layer, *weights, u, update));
+  if (context.observer != nullptr) context.observer->on_ffn_output(layer, update);
+  add_rows(context, running, update, running);
+  if (context.observer != nullptr) context.observer->on_layer_output(layer, running);
+  return context.cancel.check();
+}
+
+void KimiModel::mixer(Context& context, size_t layer, const LayerWeights& weights,
+                      std::span<const Segment> segments, Rows rows, Rows out) const {
+  const Workspace::Scope scope(context.workspace);
+  if (contract_.layers[layer].mixer == MixerKind::Mla) {
+    mla(context, config_, weights, layer, segments, rows, out);
+  } else {
+    kda(context, config_, weights, layer, segments, rows, out);
+  }
+}
+
+Status KimiModel::ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows,
+                      Rows out) const {
+  const Workspace::Scope scope(context.workspace);
+  if (contract_.layers[layer].ffn == FfnKind::Moe)
+    return moe(context, config_, weights, layer, rows, out);
+  PackedRows packed(context, rows);
+  feed_forward(context,
+               {weights.matrix(TensorRole::MlpGate), weights.matrix(TensorRole::MlpUp),
+                weights.matrix(TensorRole::MlpDown)},
+               expert_function(config_), packed, out);
+  return {};
+}
+
+Status KimiModel::logits(Context& context, const Activations& activations,
+                         std::span<const uint32_t> rows, Rows logits) const {
+  const Workspace::Scope scope(context.workspace);
+  CHECK(logits.count == rows.size() && logits.width == vocab_size());
+  const Rows residual = activations.residual.view();
+  Rows mixed = residual;
+  if (has_attention_residuals()) {
+    mixed = context.workspace.take(residual.count, residual.width);
+    mix(context, activations, output_residual_weight_, mixed);
+  }
+  const Rows final = context.workspace.take(rows.size(), residual.width);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy(mixed.row(rows[i]), mixed.row(rows[i]) + mixed.width, final.row(i));
+  rms_norm(context, final, globals_.vector(TensorRole::FinalNorm), config_.rms_norm_eps, final);
+  if (context.observer != nullptr) context.observer->on_final_norm(final);
+  PackedRows packed(context, final);
+  linear(context, globals_.matrix(TensorRole::LmHead), packed, logits);
+  TRY_STATUS(context.cancel.check());
+  for (size_t i = 0; i < logits.count; ++i) {
+    if (std::all_of(logits.row(i), logits.row(i) + logits.width,
+                    [](float value) { return std::isfinite(value); }))
+      continue;
+    return fail(ErrorCode::BadModel,
+                "lm_head: a logit is not finite; the checkpoint's weights are damaged: verify its files");
+  }
+  return {};
+}
+
+void KimiModel::replay(Context& context, state::Transaction& transaction, size_t accepted) const {
+  for (size_t layer = 0; layer < layer_count(); ++layer)
+    if (contract_.layers[layer].mixer == MixerKind::Kda)
+      kda_replay(context, config_, layer, transaction, accepted);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> open_kimi(const ModelContract& contract, const memory::Trunk& trunk) {
+  std::unique_ptr<KimiModel> model = std::make_unique<KimiModel>(contract, trunk);
+  TRY_STATUS(model->prepare(trunk));
+  return std::unique_ptr<Model>(std::move(model));
+}
+
+}  // namespace deltafin::model

@@ -1,0 +1,85 @@
+// Activations of a pass: row-major f32, one row per token.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/check.h"
+
+namespace deltafin::model {
+
+// A view of `count` rows of `width` floats, `stride` apart. Does not own them.
+struct Rows {
+  float* data = nullptr;
+  size_t count = 0;
+  size_t width = 0;
+  size_t stride = 0;
+
+  float* row(size_t index) const { return data + index * stride; }
+  Rows slice(size_t first, size_t n) const { return {row(first), n, width, stride}; }
+  // The same rows, only columns [first, first + n).
+  Rows columns(size_t first, size_t n) const { return {data + first, count, n, stride}; }
+};
+
+// Rows that own their memory and live as long as a pass.
+class OwnedRows {
+ public:
+  OwnedRows() = default;
+  OwnedRows(size_t count, size_t width)
+      : floats_(std::make_unique_for_overwrite<float[]>(count * width)), count_(count), width_(width) {}
+  Rows view() const { return {floats_.get(), count_, width_, width_}; }
+
+ private:
+  std::unique_ptr<float[]> floats_;
+  size_t count_ = 0, width_ = 0;
+};
+
+// Scratch rows for the length of one layer. Memory is kept from layer to layer and pass to pass, since
+// the first touch of fresh pages costs more than the arithmetic on them.
+class Workspace {
+ public:
+  // Uninitialised rows, valid until the Scope in which they were taken ends.
+  Rows take(size_t count, size_t width) {
+    const size_t floats = (count * width + 15) / 16 * 16;
+    while (block_ < blocks_.size() && used_ + floats > blocks_[block_].size) {
+      ++block_;
+      used_ = 0;
+    }
+    if (block_ == blocks_.size()) {
+      const size_t size = floats > kBlockFloats ? floats : kBlockFloats;
+      blocks_.push_back({std::make_unique_for_overwrite<float[]>(size), size});
+      used_ = 0;
+    }
+    float* data = blocks_[block_].floats.get() + used_;
+    used_ += floats;
+    return {data, count, width, width};
+  }
+
+  class Scope {
+   public:
+    explicit Scope(Workspace& workspace)
+        : workspace_(workspace), block_(workspace.block_), used_(workspace.used_) {}
+    ~Scope() {
+      workspace_.block_ = block_;
+      workspace_.used_ = used_;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Workspace& workspace_;
+    size_t block_, used_;
+  };
+
+ private:
+  static constexpr size_t kBlockFloats = size_t{1} << 20;
+  struct Block {
+    std::unique_ptr<float[]> floats;
+    size_t size = 0;
+  };
+  std::vector<Block> blocks_;
+  size_t block_ = 0, used_ = 0;
+};
+
+}  // namespace deltafin::model

@@ -1,0 +1,158 @@
+// The canonical kernels: one table of functions per instruction set, all returning the same bits.
+//
+// docs/numerics.md defines the order of every rounding; src/numerics/definition/ has each operation as
+// one plain C++ function, which is the definition. The tables are those same functions compiled for
+// more than one instruction set; hand-written variants replace single entries.
+//
+// All arrays are f32 unless a comment says otherwise. Outputs may not overlap inputs unless a comment
+// allows it. No kernel allocates, fails or keeps state. NaN and infinity propagate as IEEE 754 says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "numerics/weights.h"
+
+namespace deltafin::numerics {
+
+enum class Elementary : uint8_t { Exp, Log, Log1p, Sigmoid, Silu, Softplus, Tanh };
+
+// What RMSNorm multiplies with after the division by the root mean square.
+enum class NormWeight : uint8_t {
+  Plain,        // (x r) w
+  ZeroCentred,  // (x r) (1 + w)
+};
+
+// One value block of the delta rule for one head, over several tokens in order.
+//
+//   S   <- diag(decay) S                      forget, per key channel
+//   err  = v - k^T S                          what the memory gets wrong about k
+//   S   <- S + k (beta err)^T                 write
+//   out  = q^T S                              read
+//
+// Shapes  state_in, state_out [key_dim, state_stride]; only columns [0, value_count) are touched.
+//         q, k [tokens, key_stride], decay [tokens, decay_stride], v [tokens, value_stride],
+//         out [tokens, out_stride], beta [tokens, beta_stride]
+// Units   decay = exp(log decay) in (0, 1]; beta in [0, 1]; q already scaled, q and k normalised
+// Alias   state_in may equal state_out
+// Scratch [key_dim, value_count]
+// Source  flash-linear-attention, fla/ops/kda/naive.py
+struct DeltaRuleBlock {
+  const float* state_in = nullptr;
+  float* state_out = nullptr;
+  size_t state_stride = 0;
+  size_t key_dim = 0;
+  size_t value_count = 0;  // at most kDeltaRuleValueBlock
+  size_t token_count = 0;
+  const float* q = nullptr;  // null: only the state is advanced (replay), out is not written
+  const float* k = nullptr;
+  size_t key_stride = 0;
+  const float* decay = nullptr;
+  size_t decay_stride = 0;
+  const float* v = nullptr;
+  size_t value_stride = 0;
+  float* out = nullptr;
+  size_t out_stride = 0;
+  const float* beta = nullptr;
+  size_t beta_stride = 0;
+  float* scratch = nullptr;
+};
+inline constexpr size_t kDeltaRuleValueBlock = 64;
+
+// Scores, maximum, weights and weighted sum of one query over at most 512 cached positions.
+struct AttentionChunk {
+  const float* query = nullptr;  // [key_dim]
+  const float* keys = nullptr;   // [positions, key_stride]
+  size_t key_stride = 0;
+  size_t key_dim = 0;
+  const float* values = nullptr;  // [positions, value_stride]
+  size_t value_stride = 0;
+  size_t value_dim = 0;
+  size_t position_count = 0;  // 1 .. kAttentionChunk
+  float scale = 1;
+};
+// Chunks are cut at absolute positions 0, 512, 1024, ... so the fold does not depend on the pass.
+inline constexpr size_t kAttentionChunk = 512;
+
+// The running result of attention over chunks: softmax(s) V = sum / total after the last fold.
+struct AttentionPartial {
+  float maximum = 0;
+  float total = 0;
+  float* sum = nullptr;  // [value_dim]
+};
+
+struct Kernels {
+  const char* name = "";  // "baseline", "avx2", "avx512", "neon"
+
+  // --- products -------------------------------------------------------------------------------
+  // Brings one activation column x[cols] into the order in which `format` consumes it. packed has
+  // packed_size(cols) floats. A pure permutation: the bits of a product do not depend on it.
+  void (*pack_column)(WeightFormat format, const float* x, size_t cols, float* packed);
+  // y[c * y_stride + r] = dot(W[r, :], x_c) for every row of `weights` and every column c.
+  // packed [column_count, packed_stride], each column from pack_column with the same format.
+  void (*product)(const WeightMatrix& weights, const float* packed, size_t packed_stride,
+                  size_t column_count, float* y, size_t y_stride);
+  // out[c] = fma chain over rows r rising from +0 of W[r, c] * coefficients[r]: W^T applied, used by
+  // absorbed MLA. F32 and Bf16 only. out [cols].
+  void (*product_transposed)(const WeightMatrix& weights, const float* coefficients, float* out);
+  float (*dot)(const float* a, const float* b, size_t n);
+  float (*sum)(const float* x, size_t n);  // sixteen lanes by index
+
+  // --- elementwise ----------------------------------------------------------------------------
+  void (*elementary)(Elementary function, const float* x, float* y, size_t n);  // y may be x
+  void (*add)(const float* a, const float* b, float* y, size_t n);              // y may be a or b
+  void (*multiply_add)(float a, const float* x, float* y, size_t n);  // y = y + a * x, two roundings
+  void (*swiglu)(const float* gate, const float* up, float* y, size_t n);       // y may be gate
+  // linear_beta null: the up factor is used as it is. y may be gate.
+  void (*situ_glu)(const float* gate, const float* up, float beta, const float* linear_beta, float* y,
+                   size_t n);
+  void (*sigmoid_gate)(const float* x, const float* gate, float* y, size_t n);  // y = x sigmoid(gate)
+
+  // --- norms ----------------------------------------------------------------------------------
+  void (*rms_norm)(const float* x, const float* weight, NormWeight kind, float epsilon, float* y,
+                   size_t n);  // y may be x
+  // ((x r) w) gate, the gate already through its activation. y may be x.
+  void (*rms_norm_gated)(const float* x, const float* weight, float epsilon, const float* gate,
+                         float* y, size_t n);
+  void (*l2_norm)(const float* x, float scale, float* y, size_t n);  // epsilon 1e-6; y may be x
+  void (*softmax)(const float* x, float* y, size_t n);               // n >= 1; y may be x
+  // Softmax over the scores of entries[0..count), oldest first; out = weighted sum of the raw entries.
+  // score_weight = norm weight * projection. probabilities [count] is an output.
+  void (*attention_residual)(const float* const* entries, size_t count, const float* score_weight,
+                             float epsilon, float* probabilities, float* out, size_t n);
+
+  // --- recurrent layers -----------------------------------------------------------------------
+  // out[c] = SiLU(fma chain over taps j rising from +0 of taps[c, j] * rows[j][c]); the last tap
+  // multiplies the newest row.
+  void (*short_convolution)(const float* const* rows, const float* taps, size_t tap_count, float* out,
+                            size_t channels);
+  // decay = exp(g): g = lower_bound * sigmoid(a (z + bias)) or, with lower_bound null,
+  // g = -(a * softplus(z + bias)). One head; decay may be z.
+  void (*kda_decay)(const float* z, const float* bias, float a, const float* lower_bound,
+                    float* decay, size_t n);
+  void (*delta_rule)(const DeltaRuleBlock& block);
+
+  // --- attention ------------------------------------------------------------------------------
+  // scores [position_count] is scratch.
+  void (*attention_chunk)(const AttentionChunk& chunk, float* scores, AttentionPartial& out);
+  // running <- running folded with next, one rescale each.
+  void (*attention_fold)(AttentionPartial& running, const AttentionPartial& next, size_t value_dim);
+  void (*attention_finish)(const AttentionPartial& running, float* out, size_t value_dim);
+
+  // Rotary embedding in the split-half layout: pairs (x[i], x[i + n/2]). sines, cosines [n/2].
+  void (*rotate)(const float* x, const float* sines, const float* cosines, float* y, size_t n);
+};
+
+// Floats that pack_column writes for a column of `cols`.
+inline size_t packed_size(size_t cols) { return (cols + 127) / 128 * 128; }
+
+// The tables this processor can run; [0] is the baseline.
+std::span<const Kernels> kernel_variants();
+
+// The fastest of them, or the one forced by `name`; null when there is no such variant here.
+const Kernels* find_kernels(std::string_view name);
+const Kernels& best_kernels();
+
+}  // namespace deltafin::numerics

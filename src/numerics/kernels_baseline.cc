@@ -1,0 +1,2 @@
+#define DELTAFIN_ISA baseline
+#include "numerics/definition/table.inc"

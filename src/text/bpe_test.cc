@@ -1,0 +1,139 @@
+#include "text/bpe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/philox.h"
+#include "text/test_text.h"
+
+namespace deltafin::text {
+namespace {
+
+RankTable table_of(const std::vector<std::string>& tokens) {
+  RankTable table(tokens.size(), std::accumulate(tokens.begin(), tokens.end(), size_t{0},
+                                                 [](size_t sum, const std::string& token) {
+                                                   return sum + token.size();
+                                                 }));
+  for (const std::string& token : tokens) EXPECT_EQ(table.add(token), std::nullopt);
+  return table;
+}
+
+// The tokens of `piece` put side by side: "ab|c".
+std::string encode(const std::vector<std::string>& more, std::string_view piece) {
+  const RankTable table = table_of(tokens_with(more));
+  BytePairEncoder encoder(table);
+  std::vector<TokenId> ids;
+  encoder.encode(piece, ids);
+  std::string text;
+  for (const TokenId id : ids)
+    text += (text.empty() ? "" : "|") + std::string(table.bytes(static_cast<Rank>(id)));
+  return text;
+}
+
+// The definition, word by word: quadratic, and obviously right.
+std::vector<TokenId> encode_plainly(const RankTable& table, std::string_view piece) {
+  if (const std::optional<Rank> whole = table.find(piece)) return {static_cast<TokenId>(*whole)};
+  std::vector<std::string> parts;
+  for (const char byte : piece) parts.push_back(std::string(1, byte));
+  for (;;) {
+    std::optional<Rank> best;
+    size_t best_index = 0;
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      const std::optional<Rank> rank = table.find(parts[i] + parts[i + 1]);
+      if (rank && (!best || *rank < *best)) {
+        best = rank;
+        best_index = i;
+      }
+    }
+    if (!best) break;
+    parts[best_index] += parts[best_index + 1];
+    parts.erase(parts.begin() + static_cast<ptrdiff_t>(best_index) + 1);
+  }
+  std::vector<TokenId> ids;
+  for (const std::string& part : parts) ids.push_back(static_cast<TokenId>(*table.find(part)));
+  return ids;
+}
+
+TEST(BytePairEncoder, MergesTheLowestRankFirst) {
+  EXPECT_EQ(encode({"bc", "ab"}, "abc"), "a|bc");
+  EXPECT_EQ(encode({"ab", "bc"}, "abc"), "ab|c");
+}
+
+TEST(BytePairEncoder, MergesTheLeftmostOfEqualRanks) {
+  EXPECT_EQ(encode({"aa"}, "aaa"), "aa|a");
+  EXPECT_EQ(encode({"aa"}, "aaaaa"), "aa|aa|a");
+  EXPECT_EQ(encode({"aba"}, "ababa"), "a|b|a|b|a");  // no two bytes make a token
+  EXPECT_EQ(encode({"ab", "aba"}, "ababa"), "ab|aba");
+}
+
+TEST(BytePairEncoder, MergesWhatMergingMade) {
+  EXPECT_EQ(encode({"ab", "cd", "abcd"}, "xabcdx"), "x|abcd|x");
+  EXPECT_EQ(encode({"cd", "bcd", "abcd"}, "abcde"), "abcd|e");
+}
+
+TEST(BytePairEncoder, TakesAPieceThatIsATokenWholeEvenIfNoMergesLeadToIt) {
+  EXPECT_EQ(encode({"abc"}, "abc"), "abc");
+  EXPECT_EQ(encode({"abc"}, "abcd"), "a|b|c|d");
+}
+
+TEST(BytePairEncoder, AnEmptyPieceHasNoTokens) { EXPECT_EQ(encode({"ab"}, ""), ""); }
+
+TEST(BytePairEncoder, AppendsToWhatIsThere) {
+  const RankTable table = table_of(tokens_with({"ab"}));
+  BytePairEncoder encoder(table);
+  std::vector<TokenId> ids = {7};
+  encoder.encode("abc", ids);
+  encoder.encode("ba", ids);
+  EXPECT_EQ(ids, (std::vector<TokenId>{7, 256, 'c', 'b', 'a'}));
+}
+
+TEST(BytePairEncoder, AgreesWithThePlainDefinitionOnRandomVocabularies) {
+  Random random(test_seed());
+  SCOPED_TRACE(test_seed());
+  for (int round = 0; round < 200; ++round) {
+    // Few letters and many tokens, so that merges compete.
+    const uint64_t letter_count = 1 + random.below(3);
+    const auto letters = [&](uint64_t size) {
+      std::string text;
+      for (uint64_t i = 0; i < size; ++i)
+        text += static_cast<char>('a' + static_cast<char>(random.below(letter_count)));
+      return text;
+    };
+    std::set<std::string> distinct;
+    for (int i = 0; i < 30; ++i) distinct.insert(letters(2 + random.below(4)));
+    std::vector<std::string> more(distinct.begin(), distinct.end());
+    for (size_t i = more.size(); i > 1; --i) std::swap(more[i - 1], more[random.below(i)]);
+
+    const RankTable table = table_of(tokens_with(more));
+    BytePairEncoder encoder(table);
+    for (int i = 0; i < 20; ++i) {
+      const std::string piece = letters(1 + random.below(60));
+      std::vector<TokenId> ids;
+      encoder.encode(piece, ids);
+      ASSERT_EQ(ids, encode_plainly(table, piece)) << "round " << round << ": " << piece;
+    }
+  }
+}
+
+// A quadratic merge would need 10^12 steps here, and the test would not end.
+TEST(BytePairEncoder, AMillionEqualBytesAreNoTrouble) {
+  std::vector<std::string> powers;
+  for (size_t size = 2; size <= 128; size *= 2) powers.push_back(std::string(size, 'a'));
+  const RankTable table = table_of(tokens_with(powers));
+  BytePairEncoder encoder(table);
+  std::vector<TokenId> ids;
+  encoder.encode(std::string(1'000'001, 'a'), ids);
+  // 1,000,001 = 7812 * 128 + 64 + 1
+  ASSERT_EQ(ids.size(), 7814u);
+  EXPECT_EQ(std::ranges::count(ids, static_cast<TokenId>(*table.find(powers.back()))), 7812);
+  EXPECT_EQ(ids[7812], static_cast<TokenId>(*table.find(std::string(64, 'a'))));
+  EXPECT_EQ(ids[7813], TokenId{'a'});
+}
+
+}  // namespace
+}  // namespace deltafin::text

@@ -1,0 +1,62 @@
+// The control tokens that follow the ordinary ones in Kimi's vocabularies.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/token.h"
+
+namespace deltafin::text {
+
+// Kimi's wrapper reserves as many ids, whatever the number of ranks.
+inline constexpr size_t kControlTokenCount = 256;
+
+// An id that nothing names is spelled <|reserved_token_ID|>. Immutable; any thread may read.
+class ControlTokens {
+ public:
+  // A control token spelled in a text.
+  struct Match {
+    size_t begin;
+    size_t size;
+    TokenId id;
+  };
+
+  // The names of K3, which stand at fixed distances from `first_id`.
+  static ControlTokens of_k3(TokenId first_id);
+
+  // The names that `json`, the text of a tokenizer_config.json, gives in added_tokens_decoder;
+  // those of K3 when it has no such field. `path` is for messages only. Errors: BadModel, naming
+  // path and field: not JSON, a field of another type, an id that is no control token of this
+  // vocabulary, an empty spelling, a spelling of two tokens.
+  static Result<ControlTokens> from_config(std::string_view json, const std::string& path,
+                                           TokenId first_id);
+
+  bool contains(TokenId id) const {
+    return id >= first_id_ && id - first_id_ < static_cast<TokenId>(kControlTokenCount);
+  }
+  // `id` must be one that contains() knows.
+  std::string_view spelling(TokenId id) const;
+
+  // The first control token spelled in `text` at or after `from`; of those that start at the same
+  // place, the longest.
+  std::optional<Match> find(std::string_view text, size_t from) const;
+
+ private:
+  using Names = std::vector<std::string>;  // by distance from the first id; empty: not named
+
+  ControlTokens(TokenId first_id, Names names);
+  static Result<Names> read_names(std::string_view json, const std::string& path, TokenId first_id);
+  Status check_distinct(const std::string& path) const;
+  std::optional<Match> longest_at(std::string_view text, size_t at) const;
+
+  TokenId first_id_;
+  std::vector<std::string> spellings_;  // by distance from the first id
+  std::vector<size_t> sorted_;          // the distances, sorted by spelling
+  std::string first_bytes_;             // with which any spelling starts
+};
+
+}  // namespace deltafin::text

@@ -1,0 +1,119 @@
+// Against ids that the published tokenizer gave. The data is others', so it is not in the
+// repository: DELTAFIN_TEST_DATA names the folder that has it, and without it these tests skip.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "io/file.h"
+#include "io/simulated.h"
+#include "text/tokenizer.h"
+
+namespace deltafin::text {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kGoldenBytes = 64ull << 20;
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+class KimiGoldens : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("DELTAFIN_TEST_DATA");
+    if (data == nullptr) {
+      std::cout << "skipped: DELTAFIN_TEST_DATA does not name a folder with tokenizers/\n";
+      GTEST_SKIP();
+    }
+    folder_ = io::join_path(data, "tokenizers");
+    goldens_ = read_json("kimi-goldens.json");
+  }
+
+  std::string read(const std::string& name) const {
+    return io::read_text(io::PosixStorage(), io::join_path(folder_, name), kGoldenBytes).value();
+  }
+  json read_json(const std::string& name) const { return json::parse(read(name)); }
+
+  // With the control tokens that the goldens' meta.`names` has; with those of K3 when it is empty.
+  std::unique_ptr<Tokenizer> open(const std::string& names) const {
+    io::SimulatedStorage storage;
+    storage.add_file("kimi/tiktoken.model", read("kimi_tiktoken.model"));
+    if (!names.empty()) {
+      json config;
+      for (const auto& [name, id] : goldens_["meta"][names].items())
+        config["added_tokens_decoder"][id.dump()]["content"] = name;
+      storage.add_file("kimi/tokenizer_config.json", config.dump());
+    }
+    return open_tokenizer(storage, "kimi").value();
+  }
+
+  std::string folder_;
+  json goldens_;
+};
+
+TEST_F(KimiGoldens, TheVocabularyHas163840Tokens) {
+  const std::unique_ptr<Tokenizer> tokenizer = open("");
+  EXPECT_EQ(tokenizer->vocabulary_size(), 163'840u);
+  EXPECT_TRUE(tokenizer->is_special(163'584));
+  EXPECT_EQ(tokenizer->bytes_of(163'586), "<|end_of_msg|>");
+}
+
+TEST_F(KimiGoldens, EveryTextHasThePublishedTokens) {
+  const std::unique_ptr<Tokenizer> tokenizer = open("");
+  size_t count = 0;
+  for (const json& c : goldens_["cases"]) {
+    const std::string text = from_hex(c["utf8_hex"]);
+    const bool is_special_case = c.contains("ids_ordinary");
+    const std::vector<TokenId> expected = c[is_special_case ? "ids_ordinary" : "ids"];
+    const Result<std::vector<TokenId>> ids = tokenizer->encode(text, SpecialTokens::AsText);
+    ASSERT_TRUE(ids) << ids.error().what;
+    EXPECT_EQ(*ids, expected) << c["category"] << ": " << text;
+    std::string bytes;
+    for (const TokenId id : *ids) bytes += tokenizer->bytes_of(id).value();
+    EXPECT_EQ(bytes, text);
+    ++count;
+  }
+  EXPECT_EQ(count, 342u);
+}
+
+TEST_F(KimiGoldens, EveryTextWithControlTokensHasThePublishedTokens) {
+  size_t count = 0;
+  // K3's names once from a config and once by default.
+  for (const auto& [category, names] :
+       {std::pair{"special_k2", "special_k2"}, std::pair{"special_k3", "special_k3"},
+        std::pair{"special_k3", ""}}) {
+    const std::unique_ptr<Tokenizer> tokenizer = open(names);
+    for (const json& c : goldens_["cases"]) {
+      if (c["category"] != category) continue;
+      const std::string text = from_hex(c["utf8_hex"]);
+      const std::vector<TokenId> expected = c["ids"];
+      EXPECT_EQ(tokenizer->encode(text, SpecialTokens::Parse), expected) << text;
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, 3u + 5u + 5u);
+}
+
+TEST_F(KimiGoldens, OtherProjectsPublishedTheSameTokens) {
+  const std::unique_ptr<Tokenizer> tokenizer = open("");
+  const json pairs = read_json("kimi-third-party-pairs.json");
+  EXPECT_EQ(pairs.size(), 17u);
+  for (const json& c : pairs) {
+    const std::vector<TokenId> expected = c["ids"];
+    const std::string text = c["text"];
+    EXPECT_EQ(tokenizer->encode(text, SpecialTokens::AsText), expected)
+        << c["source"] << ": " << text;
+  }
+}
+
+}  // namespace
+}  // namespace deltafin::text

@@ -1,0 +1,142 @@
+// The engine against the outside world: logits, layer outputs, routes and greedy tokens of the goldens.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "support/engine_fixture.h"
+#include "support/golden.h"
+
+namespace deltafin {
+namespace {
+
+using test::EngineFixture;
+using test::Golden;
+
+struct Case {
+  const char* checkpoint;
+  const char* golden;
+  int prompt_count;
+  // What we reach, rounded up, as a ratchet; tests/golden/README.md allows 3e-4.
+  double logits_ratchet;
+};
+
+constexpr Case kCases[] = {
+    {"tiny-k3", "golden-k3", 3, 4e-5},
+    {"wide-k3", "golden-wide-k3", 2, 4e-5},
+    {"tiny-kimi-linear", "golden-kimi-linear", 3, 2e-5},
+};
+
+// Keeps what a pass computed, layer by layer.
+class Recorder final : public model::Observer {
+ public:
+  void on_routes(size_t layer, std::span<const numerics::Route> routes) override {
+    routes_[layer].assign(routes.begin(), routes.end());
+  }
+  void on_mixer_output(size_t layer, model::Rows rows) override { keep(mixer_[layer], rows); }
+  void on_ffn_output(size_t layer, model::Rows rows) override { keep(ffn_[layer], rows); }
+  void on_layer_output(size_t layer, model::Rows rows) override { keep(layer_[layer], rows); }
+  void on_final_norm(model::Rows rows) override { keep(final_, rows); }
+
+  std::map<size_t, std::vector<numerics::Route>> routes_;
+  std::map<size_t, std::vector<float>> mixer_, ffn_, layer_;
+  std::vector<float> final_;
+
+ private:
+  static void keep(std::vector<float>& into, model::Rows rows) {
+    into.clear();
+    for (size_t i = 0; i < rows.count; ++i)
+      into.insert(into.end(), rows.row(i), rows.row(i) + rows.width);
+  }
+};
+
+class GoldenTest : public testing::TestWithParam<Case> {
+ protected:
+  EngineFixture fixture_{test::golden_path(GetParam().checkpoint)};
+  Golden golden_{GetParam().golden};
+  engine::Engine& engine() { return fixture_.engine(); }
+  static std::string prompt(int index, const char* array) {
+    return "p" + std::to_string(index) + "." + array;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Checkpoints, GoldenTest, testing::ValuesIn(kCases),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           std::string name = info.param.checkpoint;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST_P(GoldenTest, LogitsOfEveryPositionAreWithinTheBound) {
+  double worst = 0;
+  for (int p = 0; p < GetParam().prompt_count; ++p) {
+    const std::vector<TokenId> ids = test::to_tokens(golden_.i32(prompt(p, "ids")));
+    engine::Sequence sequence = engine().new_sequence();
+    const std::vector<float> logits = test::all_logits(engine(), sequence, ids, ids.size());
+    worst = std::max(worst, test::max_difference(logits, golden_.f32(prompt(p, "logits"))));
+  }
+  std::printf("%s: largest difference of a logit %.2e (bound 3e-4)\n", GetParam().checkpoint, worst);
+  EXPECT_LE(worst, GetParam().logits_ratchet);
+}
+
+TEST_P(GoldenTest, GreedyTokensAreExact) {
+  for (int p = 0; p < GetParam().prompt_count; ++p) {
+    const std::vector<TokenId> ids = test::to_tokens(golden_.i32(prompt(p, "ids")));
+    std::vector<float> last;
+    EXPECT_EQ(test::greedy(engine(), ids, 32, &last),
+              test::to_tokens(golden_.i32(prompt(p, "greedy"))));
+    EXPECT_LE(test::max_difference(last, golden_.f32(prompt(p, "greedy_last_logits"))), 3e-4);
+  }
+}
+
+TEST_P(GoldenTest, RoutesAreExactAndInRouterOrder) {
+  for (int p = 0; p < GetParam().prompt_count; ++p) {
+    const std::vector<TokenId> ids = test::to_tokens(golden_.i32(prompt(p, "ids")));
+    Recorder recorder;
+    engine().set_observer(&recorder);
+    engine::Sequence sequence = engine().new_sequence();
+    test::all_logits(engine(), sequence, ids, ids.size());
+    engine().set_observer(nullptr);
+    const std::vector<int32_t> expected = golden_.i32(prompt(p, "route_ids"));
+    const std::vector<float> weights = golden_.f32(prompt(p, "route_weights"));
+    std::vector<int32_t> found;
+    double worst = 0;
+    for (const auto& [layer, routes] : recorder.routes_)
+      for (const numerics::Route& route : routes) {
+        worst = std::max(worst, std::fabs(double(route.weight) - double(weights[found.size()])));
+        found.push_back(int32_t(route.expert));
+      }
+    EXPECT_EQ(found, expected) << "prompt " << p;
+    EXPECT_LE(worst, 1e-5) << "prompt " << p;
+  }
+}
+
+TEST_P(GoldenTest, EveryLayersPartsMatchAtTheLastPosition) {
+  const std::vector<TokenId> ids = test::to_tokens(golden_.i32("p0.ids"));
+  Recorder recorder;
+  engine().set_observer(&recorder);
+  engine::Sequence sequence = engine().new_sequence();
+  test::all_logits(engine(), sequence, ids, ids.size());
+  engine().set_observer(nullptr);
+  const size_t layers = engine().layer_count(), hidden = engine().contract().kimi.hidden_size;
+  const auto last_rows = [&](const std::map<size_t, std::vector<float>>& kept) {
+    std::vector<float> rows;
+    for (const auto& [layer, values] : kept)
+      rows.insert(rows.end(), values.end() - ptrdiff_t(hidden), values.end());
+    return rows;
+  };
+  EXPECT_EQ(recorder.layer_.size(), layers);
+  EXPECT_LE(test::max_difference(last_rows(recorder.mixer_), golden_.f32("p0.attn_last")), 1e-4);
+  EXPECT_LE(test::max_difference(last_rows(recorder.ffn_), golden_.f32("p0.ffn_last")), 1e-4);
+  EXPECT_LE(test::max_difference(last_rows(recorder.layer_), golden_.f32("p0.layer_last")), 1e-4);
+  std::vector<float> all;
+  for (const auto& [layer, values] : recorder.layer_) all.insert(all.end(), values.begin(), values.end());
+  EXPECT_LE(test::max_difference(all, golden_.f32("p0.layer_all")), 1e-4);
+  const std::vector<float> final_last(recorder.final_.end() - ptrdiff_t(hidden), recorder.final_.end());
+  EXPECT_LE(test::max_difference(final_last, golden_.f32("p0.final_norm_last")), 1e-4);
+}
+
+}  // namespace
+}  // namespace deltafin
