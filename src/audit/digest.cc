@@ -10,7 +10,8 @@
 
 namespace deltafin::audit {
 
-static_assert(std::endian::native == std::endian::little, "the digest is over little-endian floats");
+static_assert(std::endian::native == std::endian::little,
+              "the digest is over little-endian floats");
 
 struct LogitsDigest::Context {
   EVP_MD_CTX* sha = EVP_MD_CTX_new();

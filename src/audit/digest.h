@@ -8,8 +8,8 @@
 
 namespace deltafin::audit {
 
-// SHA-256 over little-endian f32 logit rows, in order: the rows of exactly those positions that produced
-// an output token. Prefix reuse, chunking and restored states therefore do not change it.
+// SHA-256 over little-endian f32 logit rows, in order: the rows of exactly those positions that
+// produced an output token. Prefix reuse, chunking and restored states therefore do not change it.
 class LogitsDigest {
  public:
   LogitsDigest();

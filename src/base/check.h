@@ -8,8 +8,9 @@ namespace deltafin {
 
 }  // namespace deltafin
 
-#define CHECK(condition) \
-  (static_cast<bool>(condition) ? void(0) : ::deltafin::check_failed(#condition, __FILE__, __LINE__))
+#define CHECK(condition)                  \
+  (static_cast<bool>(condition) ? void(0) \
+                                : ::deltafin::check_failed(#condition, __FILE__, __LINE__))
 
 // Only inside hot loops; on in dev and sanitizer builds.
 #ifdef DELTAFIN_DCHECK

@@ -8,8 +8,8 @@ namespace deltafin {
 
 // Each code means what to do next; exit_code() is the one table from code to process exit status.
 enum class ErrorCode : uint8_t {
-  Usage,       // the caller asked for something that does not exist or cannot be: change the request
-  BadModel,    // the checkpoint is incomplete, damaged or not supported: fix the model directory
+  Usage,     // the caller asked for something that does not exist or cannot be: change the request
+  BadModel,  // the checkpoint is incomplete, damaged or not supported: fix the model directory
   OverBudget,  // it does not fit into the memory that was allowed: allow more or ask for less
   Io,          // the operating system could not read or write: look at the disk, then try again
   Mismatch,    // a verification found different bits

@@ -54,9 +54,9 @@ inline constexpr size_t kVerifyRows = 64;
 // Text given on the command line or in a prompt file: 16 MiB is about four million tokens.
 inline constexpr uint64_t kPromptBytes = 16ull << 20;
 
-// What finding one piece of text with a regular expression may cost. Splitting for the tokenizer takes
-// a few steps a character, and its pieces end after 25,000; the interpreter keeps about 150 bytes a
-// step it may have to come back to.
+// What finding one piece of text with a regular expression may cost. Splitting for the tokenizer
+// takes a few steps a character, and its pieces end after 25,000; the interpreter keeps about 150
+// bytes a step it may have to come back to.
 inline constexpr uint32_t kSplitSteps = 10'000'000;
 inline constexpr uint32_t kSplitHeapKib = 64 * 1024;
 

@@ -24,15 +24,14 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string what) {
 // TRY(auto header, read_header(bytes)): the value, or return the error to the caller.
 #define TRY(declaration, expression) \
   TRY_(DELTAFIN_CONCAT(try_result_, __LINE__), declaration, expression)
-#define TRY_(result, declaration, expression)                              \
-  auto result = (expression);                                              \
+#define TRY_(result, declaration, expression)                                        \
+  auto result = (expression);                                                        \
   if (!result) return std::unexpected<::deltafin::Error>(std::move(result).error()); \
   declaration = std::move(*result)
 
 // TRY_STATUS(file.sync()): go on, or return the error to the caller.
-#define TRY_STATUS(expression)                                                     \
-  do {                                                                             \
-    auto try_status_ = (expression);                                               \
-    if (!try_status_)                                                              \
-      return std::unexpected<::deltafin::Error>(std::move(try_status_).error());   \
+#define TRY_STATUS(expression)                                                                   \
+  do {                                                                                           \
+    auto try_status_ = (expression);                                                             \
+    if (!try_status_) return std::unexpected<::deltafin::Error>(std::move(try_status_).error()); \
   } while (false)

@@ -210,7 +210,6 @@ constexpr Refusal kRefusals[] = {
     {"WideShared", "/text_config/num_shared_experts", "60000",
      "num_shared_experts x moe_intermediate_size to be at most"},
     {"TooManyTensors", "/text_config/num_experts", "65536", "a model of at most 8000000 tensors"},
-    {"TooManyParameters", "/text_config/intermediate_size", "16777216", "accepted"},
     {"NoPositions", "/text_config/max_position_embeddings", nullptr,
      "text_config.max_position_embeddings: found nothing"},
     {"TooManyPositions", "/text_config/max_position_embeddings", "16777217", "found 16777217"},
@@ -293,6 +292,7 @@ TEST(Config, RefusesMoreParametersThanCouldExist) {
   json& text = config["text_config"];
   text["hidden_size"] = limits::kDimension;
   text["intermediate_size"] = limits::kDimension;
+  text["first_k_dense_replace"] = 93;
   EXPECT_THAT(message(config), HasSubstr("a model of at most 1125899906842624 parameters"));
 }
 

@@ -59,7 +59,9 @@ Status IndexReader::read(std::string_view json) {
   ondemand::document document;
   if (const simdjson::error_code code = parser.iterate(text).get(document)) return bad_json(code);
   ondemand::object root;
-  if (document.get_object().get(root) != simdjson::SUCCESS) return refuse("not a JSON object");
+  if (const simdjson::error_code code = document.get_object().get(root)) {
+    return code == simdjson::INCORRECT_TYPE ? refuse("not a JSON object") : bad_json(code);
+  }
   for (simdjson::simdjson_result<ondemand::field> field : root) {
     std::string_view key;
     if (const simdjson::error_code code = field.unescaped_key().get(key)) return bad_json(code);

@@ -163,9 +163,8 @@ Result<std::vector<TensorEntry>> read_tensors(const simdjson::padded_string& jso
   ondemand::document document;
   if (const simdjson::error_code code = parser.iterate(json).get(document)) return bad_json(code);
   ondemand::object root;
-  if (document.get_object().get(root) != simdjson::SUCCESS) {
-    return refuse("the header is not a JSON object");
-  }
+  // It begins with '{', so it is an object or damaged.
+  if (const simdjson::error_code code = document.get_object().get(root)) return bad_json(code);
   std::vector<TensorEntry> tensors;
   for (simdjson::simdjson_result<ondemand::field> field : root) {
     std::string_view name;

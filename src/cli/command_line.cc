@@ -19,15 +19,21 @@ constexpr size_t kHelpWidth = 96;
 
 enum class EntryKind : uint8_t { Argument, Flag, Toggle };
 
+// We read Option::results() afterwards, all of them, so the callback has nothing to do.
+CLI::Option* add_text_option(CLI::App& app, const std::string& name) {
+  CLI::Option* option = app.add_option(name, [](const CLI::results_t&) { return true; });
+  return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 }  // namespace
 
 struct CommandLine::Entry {
   EntryKind kind;
   std::string name;   // "MODEL", "--seed"
-  std::string value;  // "N"; empty unless a Flag
+  std::string value = {};  // "N"; empty unless a Flag
   std::string help;
   std::string group;
-  Setter setter;  // of Argument and Flag
+  Setter setter = {};  // of Argument and Flag
   bool* toggle = nullptr;
   CLI::Option* option = nullptr;  // owned by the parser
 };
@@ -53,16 +59,6 @@ CommandLine::CommandLine(std::string usage, std::string about)
 CommandLine::~CommandLine() = default;
 
 void CommandLine::group(std::string title) { group_ = std::move(title); }
-
-namespace {
-
-// We read Option::results() afterwards, all of them, so the callback has nothing to do.
-CLI::Option* add_text_option(CLI::App& app, const std::string& name) {
-  CLI::Option* option = app.add_option(name, [](const CLI::results_t&) { return true; });
-  return option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-}  // namespace
 
 void CommandLine::argument(const char* name, std::string help, std::optional<std::string>& into) {
   entries_.push_back({.kind = EntryKind::Argument,

@@ -17,18 +17,18 @@ Engine::Engine(const EngineEnvironment& environment, const EngineOptions& option
       kernels_(options.kernels != nullptr ? *options.kernels : numerics::best_kernels()) {}
 
 Result<std::unique_ptr<Engine>> Engine::open(
-    const EngineEnvironment& environment, const std::string& directory, const EngineOptions& options,
-    const std::function<void(const memory::TrunkProgress&)>& progress, const CancelToken& cancel) {
+    const EngineEnvironment& environment, const std::string& directory,
+    const EngineOptions& options, const std::function<void(const memory::TrunkProgress&)>& progress,
+    const CancelToken& cancel) {
   TRY(checkpoint::Checkpoint checkpoint,
       checkpoint::Checkpoint::open(environment.storage, directory));
-  TRY(memory::Trunk trunk,
-      memory::Trunk::load(checkpoint, environment.reader, progress, cancel));
+  TRY(memory::Trunk trunk, memory::Trunk::load(checkpoint, environment.reader, progress, cancel));
   std::unique_ptr<Engine> engine(
       new Engine(environment, options, std::move(checkpoint), std::move(trunk)));
-  TRY(engine->experts_,
-      memory::make_local_expert_store(engine->checkpoint_, environment.reader, engine->team_,
-                                      engine->kernels_, model::expert_function(engine->contract().kimi),
-                                      {.cache_bytes = options.expert_cache_bytes}));
+  TRY(engine->experts_, memory::make_local_expert_store(
+                            engine->checkpoint_, environment.reader, engine->team_,
+                            engine->kernels_, model::expert_function(engine->contract().kimi),
+                            {.cache_bytes = options.expert_cache_bytes}));
   TRY(engine->model_, model::open_kimi(engine->contract(), engine->trunk_));
   return engine;
 }

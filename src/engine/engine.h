@@ -1,5 +1,5 @@
-// The engine: an opened model with everything it runs on, and the sequences that live in it. Speaks only
-// tokens.
+// The engine: an opened model with everything it runs on, and the sequences that live in it. Speaks
+// only tokens.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct EngineOptions {
   size_t thread_count = 1;
   const numerics::Kernels* kernels = nullptr;  // null: the best for this processor
   uint64_t expert_cache_bytes = 1ull << 30;
-  // Bound on the activations of one pass; a prompt that needs more is prefilled in several passes. The
-  // bits do not depend on it.
+  // Bound on the activations of one pass; a prompt that needs more is prefilled in several passes.
+  // The bits do not depend on it.
   uint64_t activation_bytes = 1ull << 30;
 };
 
@@ -43,11 +43,12 @@ struct EngineEnvironment {
 struct EngineCounters {
   memory::ExpertCounters experts;
   uint64_t trunk_bytes = 0;
-  uint64_t passes = 0;          // completed
-  uint64_t rows = 0;            // of completed passes
+  uint64_t passes = 0;  // completed
+  uint64_t rows = 0;    // of completed passes
 };
 
-// One timeline: committed tokens and the state after them. Must not move while a pass is open on it.
+// One timeline: committed tokens and the state after them. Must not move while a pass is open on
+// it.
 class Sequence {
  public:
   explicit Sequence(const state::Layout& layout) : state_(layout) {}
@@ -71,8 +72,8 @@ class Engine {
   // Opens the checkpoint, loads its trunk. Errors: BadModel, Io, OverBudget, Cancelled.
   static Result<std::unique_ptr<Engine>> open(
       const EngineEnvironment& environment, const std::string& directory,
-      const EngineOptions& options, const std::function<void(const memory::TrunkProgress&)>& progress,
-      const CancelToken& cancel);
+      const EngineOptions& options,
+      const std::function<void(const memory::TrunkProgress&)>& progress, const CancelToken& cancel);
 
   const checkpoint::ModelContract& contract() const { return checkpoint_.contract(); }
   size_t vocab_size() const { return model_->vocab_size(); }

@@ -83,8 +83,7 @@ class Generation {
   // Chooses the next token and decides whether it was the last.
   void accept(std::span<const float> logits) {
     if (request_.max_tokens == 0) return end(StopReason::MaxTokens);
-    const TokenId token =
-        sampler_.choose(logits, sequence_.position_count(), sequence_.tokens());
+    const TokenId token = sampler_.choose(logits, sequence_.position_count(), sequence_.tokens());
     listener_.on_token(token, logits);
     if (std::ranges::find(request_.stop_tokens, token) != request_.stop_tokens.end())
       return end(StopReason::StopToken);
@@ -113,16 +112,21 @@ class Generation {
 
 const char* name_of(StopReason reason) {
   switch (reason) {
-    case StopReason::MaxTokens: return "max_tokens";
-    case StopReason::StopToken: return "stop_token";
-    case StopReason::ContextFull: return "context_full";
-    case StopReason::Interrupted: return "interrupted";
+    case StopReason::MaxTokens:
+      return "max_tokens";
+    case StopReason::StopToken:
+      return "stop_token";
+    case StopReason::ContextFull:
+      return "context_full";
+    case StopReason::Interrupted:
+      return "interrupted";
   }
   return "";
 }
 
-Result<GenerationResult> generate(Engine& engine, Sequence& sequence, const GenerateRequest& request,
-                                  GenerationListener& listener, const CancelToken& cancel) {
+Result<GenerationResult> generate(Engine& engine, Sequence& sequence,
+                                  const GenerateRequest& request, GenerationListener& listener,
+                                  const CancelToken& cancel) {
   if (request.prompt.empty())
     return fail(ErrorCode::Usage, "the prompt has no token: give at least one character or id");
   TRY_STATUS(validate(request.sampling, engine.vocab_size()));

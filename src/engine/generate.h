@@ -16,22 +16,22 @@ struct GenerateRequest {
   uint64_t max_tokens = 0;           // 0: prefill only
   std::vector<TokenId> stop_tokens;  // end the answer and are not part of it
   SamplingParameters sampling;
-  size_t prefill_rows = 0;           // rows per prefill pass; 0: Engine::prefill_rows()
+  size_t prefill_rows = 0;  // rows per prefill pass; 0: Engine::prefill_rows()
 };
 
 enum class StopReason : uint8_t { MaxTokens, StopToken, ContextFull, Interrupted };
 const char* name_of(StopReason reason);
 
 struct PrefillProgress {
-  size_t rows_done = 0;      // committed
+  size_t rows_done = 0;  // committed
   size_t rows_in_pass = 0;
   size_t rows_total = 0;
-  size_t layers_done = 0;    // of the pass
+  size_t layers_done = 0;  // of the pass
   size_t layer_count = 0;
 
   double fraction() const {
-    const double rows = double(rows_done) +
-                        double(rows_in_pass) * double(layers_done) / double(layer_count);
+    const double rows =
+        double(rows_done) + double(rows_in_pass) * double(layers_done) / double(layer_count);
     return rows / double(rows_total);
   }
 };
@@ -53,11 +53,12 @@ struct GenerationResult {
   uint64_t decode_passes = 0;
 };
 
-// Commits the prompt and every generated token but the last to `sequence`. A cancel is not an error: the
-// result has what was generated until then.
-// Errors: Usage (empty prompt, bad ids or parameters), Io, BadModel. The sequence then holds what was
-// committed before, and engine and sequence stay usable.
-Result<GenerationResult> generate(Engine& engine, Sequence& sequence, const GenerateRequest& request,
-                                  GenerationListener& listener, const CancelToken& cancel);
+// Commits the prompt and every generated token but the last to `sequence`. A cancel is not an
+// error: the result has what was generated until then. Errors: Usage (empty prompt, bad ids or
+// parameters), Io, BadModel. The sequence then holds what was committed before, and engine and
+// sequence stay usable.
+Result<GenerationResult> generate(Engine& engine, Sequence& sequence,
+                                  const GenerateRequest& request, GenerationListener& listener,
+                                  const CancelToken& cancel);
 
 }  // namespace deltafin::engine

@@ -21,8 +21,8 @@ Status check_request(const Engine& engine, const PassRequest& request) {
     const TokenId id = request.tokens[i];
     if (id >= 0 && size_t(id) < engine.vocab_size()) continue;
     return fail(ErrorCode::Usage,
-                fmt::format("token id {} at index {} is outside the vocabulary: expected 0..{}", id, i,
-                            engine.vocab_size() - 1));
+                fmt::format("token id {} at index {} is outside the vocabulary: expected 0..{}", id,
+                            i, engine.vocab_size() - 1));
   }
   const uint64_t end = request.sequence->position_count() + request.tokens.size();
   const uint64_t limit = engine.contract().max_positions;
@@ -42,8 +42,8 @@ Result<Pass> Pass::begin(Engine& engine, std::span<const PassRequest> requests) 
   std::vector<TokenId> tokens;
   pass.parts_.reserve(requests.size());
   for (const PassRequest& request : requests) {
-    const state::ReplayInputs replay = request.mode == PassMode::Verify ? state::ReplayInputs::Kept
-                                                                        : state::ReplayInputs::Dropped;
+    const state::ReplayInputs replay =
+        request.mode == PassMode::Verify ? state::ReplayInputs::Kept : state::ReplayInputs::Dropped;
     pass.parts_.push_back({.sequence = request.sequence,
                            .tokens = {request.tokens.begin(), request.tokens.end()},
                            .mode = request.mode,

@@ -23,8 +23,8 @@ struct PassRequest {
   LogitsOf logits = LogitsOf::LastRow;
 };
 
-// Several passes over different sequences may be alive and be advanced in any interleaving. Dropping a
-// pass before commit() leaves every sequence as it was.
+// Several passes over different sequences may be alive and be advanced in any interleaving.
+// Dropping a pass before commit() leaves every sequence as it was.
 //
 //   begin -> advance_layer() x layer_count() -> finish() -> logits(), commit() per sequence
 //
@@ -44,12 +44,12 @@ class Pass {
   // Computes the logits that were asked for. Errors: BadModel, Cancelled.
   Status finish(const CancelToken& cancel);
 
-  // After finish(). request: index into the requests; row: of that request. LastRow requests have only
-  // their last row's logits. [vocab_size]
+  // After finish(). request: index into the requests; row: of that request. LastRow requests have
+  // only their last row's logits. [vocab_size]
   std::span<const float> logits(size_t request, size_t row) const;
 
-  // Makes the first `accepted` tokens of one request part of its sequence; once per request. A prefill
-  // takes all or 0, a verify any number.
+  // Makes the first `accepted` tokens of one request part of its sequence; once per request. A
+  // prefill takes all or 0, a verify any number.
   void commit(size_t request, size_t accepted);
 
  private:

@@ -43,8 +43,8 @@ Status validate(const SamplingParameters& p, size_t vocab_size) {
     return bad("frequency_penalty", p.frequency_penalty, "a finite number (0 is none)");
   for (const std::pair<TokenId, float>& bias : p.logit_bias) {
     if (bias.first < 0 || size_t(bias.first) >= vocab_size)
-      return fail(ErrorCode::Usage, fmt::format("logit_bias names token {}; expected 0..{}", bias.first,
-                                                vocab_size - 1));
+      return fail(ErrorCode::Usage, fmt::format("logit_bias names token {}; expected 0..{}",
+                                                bias.first, vocab_size - 1));
     if (!std::isfinite(bias.second)) return bad("logit_bias", bias.second, "a finite number");
   }
   return {};
@@ -58,7 +58,8 @@ TokenId argmax(std::span<const float> logits) {
   return TokenId(best);
 }
 
-float log_probability(const numerics::Kernels& kernels, std::span<const float> logits, TokenId token) {
+float log_probability(const numerics::Kernels& kernels, std::span<const float> logits,
+                      TokenId token) {
   const float maximum = logits[size_t(argmax(logits))];
   std::vector<float> exps(logits.size());
   for (size_t i = 0; i < exps.size(); ++i) exps[i] = logits[i] - maximum;

@@ -13,16 +13,16 @@ namespace deltafin::engine {
 
 // The token is a pure function of (logits, these parameters, position, history).
 struct SamplingParameters {
-  float temperature = 0;          // 0: greedy, everything but penalties and bias is ignored
-  uint32_t top_k = 0;             // 0: all
-  float top_p = 1;                // keep the most probable until their sum reaches this
-  float min_p = 0;                // drop candidates below this share of the best one's probability
-  float repetition_penalty = 1;   // divides positive, multiplies negative logits of seen tokens
-  float presence_penalty = 0;     // subtracted once from the logit of a seen token
-  float frequency_penalty = 0;    // subtracted per occurrence
-  std::vector<std::pair<TokenId, float>> logit_bias;
+  float temperature = 0;         // 0: greedy, everything but penalties and bias is ignored
+  uint32_t top_k = 0;            // 0: all
+  float top_p = 1;               // keep the most probable until their sum reaches this
+  float min_p = 0;               // drop candidates below this share of the best one's probability
+  float repetition_penalty = 1;  // divides positive, multiplies negative logits of seen tokens
+  float presence_penalty = 0;    // subtracted once from the logit of a seen token
+  float frequency_penalty = 0;   // subtracted per occurrence
+  std::vector<std::pair<TokenId, float>> logit_bias = {};
   uint64_t seed = 0;
-  uint32_t choice = 0;            // index among several answers to one prompt
+  uint32_t choice = 0;  // index among several answers to one prompt
 };
 
 // Errors: Usage, naming the parameter, what was found and what is possible.
@@ -36,7 +36,8 @@ class Sampler {
 
   // The token at absolute position `position`, given the logits of the row before it and all tokens
   // before it. Logits are finite.
-  TokenId choose(std::span<const float> logits, uint64_t position, std::span<const TokenId> history);
+  TokenId choose(std::span<const float> logits, uint64_t position,
+                 std::span<const TokenId> history);
 
  private:
   void adjust(std::span<const TokenId> history);
@@ -52,6 +53,7 @@ class Sampler {
 TokenId argmax(std::span<const float> logits);
 
 // log softmax(logits)[token] = x - max - log(sum exp(x - max)), for reporting.
-float log_probability(const numerics::Kernels& kernels, std::span<const float> logits, TokenId token);
+float log_probability(const numerics::Kernels& kernels, std::span<const float> logits,
+                      TokenId token);
 
 }  // namespace deltafin::engine

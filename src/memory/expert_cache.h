@@ -1,4 +1,5 @@
-// Fixed slots for experts in memory, least recently used first out. Knows nothing of files or arithmetic.
+// Fixed slots for experts in memory, least recently used first out. Knows nothing of files or
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace deltafin::memory {
 
-// A slot goes Empty -> Reading -> Resident -> (evicted) Reading ..., and back to Empty when a read fails.
-// A leased slot is never evicted. Not thread-safe: the engine thread owns it.
+// A slot goes Empty -> Reading -> Resident -> (evicted) Reading ..., and back to Empty when a read
+// fails. A leased slot is never evicted. Not thread-safe: the engine thread owns it.
 class ExpertCache {
  public:
   using Slot = uint32_t;
@@ -21,8 +22,9 @@ class ExpertCache {
 
   // A resident expert's slot, leased; empty when it is not there.
   std::optional<Slot> lease(size_t key);
-  // A slot to read `key` into: an empty one, else the least recently used unleased one (whose expert is
-  // forgotten). Empty when every slot is leased or being read into. The slot counts as leased.
+  // A slot to read `key` into: an empty one, else the least recently used unleased one (whose
+  // expert is forgotten). Empty when every slot is leased or being read into. The slot counts as
+  // leased.
   std::optional<Slot> start_read(size_t key);
   // The read arrived: the slot is resident and still leased by the caller.
   void read_done(Slot slot);

@@ -22,7 +22,8 @@ Status ExpertCompute::run(const ExpertWeights& weights, const ExpertBatch& batch
                           const CancelToken& cancel) {
   for (size_t first = 0; first < edges.size(); first += kTileRows) {
     TRY_STATUS(cancel.check());
-    run_tile(weights, batch, edges.subspan(first, std::min(kTileRows, edges.size() - first)), outputs);
+    run_tile(weights, batch, edges.subspan(first, std::min(kTileRows, edges.size() - first)),
+             outputs);
   }
   return {};
 }

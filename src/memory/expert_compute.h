@@ -23,14 +23,14 @@ class ExpertCompute {
   ExpertCompute(ThreadTeam& team, const numerics::Kernels& kernels, const ExpertFunction& function)
       : team_(team), kernels_(kernels), function_(function) {}
 
-  // outputs[edge, input] for every edge index in `edges` of `batch`. Cancelled is noticed between tiles
-  // of kTileRows rows.
-  Status run(const ExpertWeights& weights, const ExpertBatch& batch, std::span<const uint32_t> edges,
-             float* outputs, const CancelToken& cancel);
+  // outputs[edge, input] for every edge index in `edges` of `batch`. Cancelled is noticed between
+  // tiles of kTileRows rows.
+  Status run(const ExpertWeights& weights, const ExpertBatch& batch,
+             std::span<const uint32_t> edges, float* outputs, const CancelToken& cancel);
 
  private:
-  // Bounds the scratch memory and the time between two looks at the cancel token; the weights of one
-  // expert stay in cache from tile to tile.
+  // Bounds the scratch memory and the time between two looks at the cancel token; the weights of
+  // one expert stay in cache from tile to tile.
   static constexpr size_t kTileRows = 64;
   static constexpr size_t kBlockRows = 64;  // weight rows a task takes
 

@@ -1,5 +1,5 @@
-// The expert store: where routed experts are computed, and the one seam behind which their bytes may
-// come from anywhere (a cache in memory, the disk; later a GPU or another machine).
+// The expert store: where routed experts are computed, and the one seam behind which their bytes
+// may come from anywhere (a cache in memory, the disk; later a GPU or another machine).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct ExpertEdge {
   uint32_t expert = 0;
 };
 
-// What the routed experts of one layer are to do. Any order of edges; each (row, expert) at most once.
+// What the routed experts of one layer are to do. Any order of edges; each (row, expert) at most
+// once.
 struct ExpertBatch {
   uint32_t layer = 0;
   std::span<const ExpertEdge> edges;
@@ -38,25 +39,25 @@ struct ExpertFunction {
 };
 
 struct ExpertCounters {
-  uint64_t experts_used = 0;    // distinct experts over all runs
-  uint64_t edges = 0;           // rows through experts
-  uint64_t hits = 0;            // experts that were in memory when they were needed
-  uint64_t misses = 0;          // experts that were read
-  uint64_t bytes_read = 0;      // of those reads, successful ones
+  uint64_t experts_used = 0;  // distinct experts over all runs
+  uint64_t edges = 0;         // rows through experts
+  uint64_t hits = 0;          // experts that were in memory when they were needed
+  uint64_t misses = 0;        // experts that were read
+  uint64_t bytes_read = 0;    // of those reads, successful ones
   uint64_t failed_runs = 0;
-  uint64_t cache_slots = 0;     // capacity, experts
-  uint64_t cache_bytes = 0;     // capacity
+  uint64_t cache_slots = 0;  // capacity, experts
+  uint64_t cache_bytes = 0;  // capacity
 };
 
 class ExpertStore {
  public:
   virtual ~ExpertStore() = default;
 
-  // Computes one output row per edge: outputs[i, input_dim] belongs to batch.edges[i]. The result does
-  // not depend on what is cached or on the order in which reads complete. Each needed expert is read at
-  // most once.
-  // Errors: Io naming file and offset; BadModel for a scale of 255 (NaN), naming file and offset;
-  // Cancelled, noticed between experts. After an error the store is as usable as before.
+  // Computes one output row per edge: outputs[i, input_dim] belongs to batch.edges[i]. The result
+  // does not depend on what is cached or on the order in which reads complete. Each needed expert
+  // is read at most once. Errors: Io naming file and offset; BadModel for a scale of 255 (NaN),
+  // naming file and offset; Cancelled, noticed between experts. After an error the store is as
+  // usable as before.
   virtual Status run(const ExpertBatch& batch, std::span<float> outputs,
                      const CancelToken& cancel) = 0;
 
@@ -68,8 +69,8 @@ struct LocalExpertStoreOptions {
   uint64_t cache_bytes = 1ull << 30;
 };
 
-// Experts from the checkpoint's shards, read in place, kept in a bounded LRU cache. The references must
-// outlive the store. Errors: OverBudget when the cache cannot be mapped.
+// Experts from the checkpoint's shards, read in place, kept in a bounded LRU cache. The references
+// must outlive the store. Errors: OverBudget when the cache cannot be mapped.
 Result<std::unique_ptr<ExpertStore>> make_local_expert_store(
     const checkpoint::Checkpoint& checkpoint, io::Reader& reader, ThreadTeam& team,
     const numerics::Kernels& kernels, const ExpertFunction& function,

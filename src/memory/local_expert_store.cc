@@ -28,8 +28,8 @@ constexpr int kScaleNan = 255;
 class LocalExpertStore final : public ExpertStore {
  public:
   LocalExpertStore(const checkpoint::Checkpoint& checkpoint, io::Reader& reader, ThreadTeam& team,
-                   const numerics::Kernels& kernels, const ExpertFunction& function, io::Arena arena,
-                   uint64_t slot_bytes, uint32_t slot_count, size_t expert_stride)
+                   const numerics::Kernels& kernels, const ExpertFunction& function,
+                   io::Arena arena, uint64_t slot_bytes, uint32_t slot_count, size_t expert_stride)
       : checkpoint_(checkpoint),
         channel_(reader.open_channel(io::ReadPriority::Demand)),
         compute_(team, kernels, function),
@@ -41,7 +41,8 @@ class LocalExpertStore final : public ExpertStore {
     counters_.cache_bytes = slot_count * slot_bytes;
   }
 
-  Status run(const ExpertBatch& batch, std::span<float> outputs, const CancelToken& cancel) override;
+  Status run(const ExpertBatch& batch, std::span<float> outputs,
+             const CancelToken& cancel) override;
   ExpertCounters snapshot() const override { return counters_; }
 
  private:
@@ -96,8 +97,8 @@ void LocalExpertStore::group_edges(const ExpertBatch& batch) {
     const uint32_t expert = batch.edges[edge_order_[first]].expert;
     size_t last = first;
     while (last < edge_order_.size() && batch.edges[edge_order_[last]].expert == expert) ++last;
-    needs_.push_back({.expert = expert,
-                      .edges = std::span(edge_order_).subspan(first, last - first)});
+    needs_.push_back(
+        {.expert = expert, .edges = std::span(edge_order_).subspan(first, last - first)});
     first = last;
   }
   next_to_read_ = 0;
@@ -118,7 +119,8 @@ Status LocalExpertStore::run(const ExpertBatch& batch, std::span<float> outputs,
 
 Status LocalExpertStore::run_needs(const ExpertBatch& batch, std::span<float> outputs,
                                    const CancelToken& cancel) {
-  // Leasing all hits first keeps a miss of this batch from evicting an expert that it needs as well.
+  // Leasing all hits first keeps a miss of this batch from evicting an expert that it needs as
+  // well.
   for (Need& need : needs_) {
     if (std::optional<ExpertCache::Slot> slot = cache_.lease(key(batch.layer, need.expert))) {
       need.slot = *slot;
@@ -168,8 +170,9 @@ Status LocalExpertStore::take_completion(const ExpertBatch& batch,
                                          std::span<float> outputs, const CancelToken& cancel) {
   Need& need = needs_[completion.tag];
   if (!completion.status) {
-    return std::unexpected(Error(completion.status.error())
-                               .within(fmt::format("layer {}: expert {}", batch.layer, need.expert)));
+    return std::unexpected(
+        Error(completion.status.error())
+            .within(fmt::format("layer {}: expert {}", batch.layer, need.expert)));
   }
   if (--need.reads_outstanding > 0) return {};
   TRY_STATUS(check_scales(batch.layer, need));
@@ -200,11 +203,11 @@ Status LocalExpertStore::check_scales(uint32_t layer, const Need& need) const {
     const void* found = std::memchr(scales, kScaleNan, tensor.size);
     if (found == nullptr) continue;
     const uint64_t at = uint64_t(static_cast<const std::byte*>(found) - scales);
-    return fail(ErrorCode::BadModel,
-                fmt::format("layer {}: expert {}: {}: scale byte at offset {} is 255, which means not a "
-                            "number; expected 0..254\n  the file is damaged: download this shard again",
-                            layer, need.expert, checkpoint_.file(tensor.file).path(),
-                            tensor.offset + at));
+    return fail(
+        ErrorCode::BadModel,
+        fmt::format("layer {}: expert {}: {}: scale byte at offset {} is 255, which means not a "
+                    "number; expected 0..254\n  the file is damaged: download this shard again",
+                    layer, need.expert, checkpoint_.file(tensor.file).path(), tensor.offset + at));
   }
   return {};
 }
@@ -215,9 +218,8 @@ ExpertWeights LocalExpertStore::weights_in(uint32_t layer, const Need& need) con
   const ExpertLayout layout = lay_out_expert(location);
   const std::byte* slot = slot_bytes(need.slot).data();
   const auto matrix = [&](ExpertPart weight, ExpertPart scale, size_t rows, size_t cols) {
-    numerics::WeightMatrix result{.rows = rows,
-                                  .cols = cols,
-                                  .data = slot + layout.part_offset[size_t(weight)]};
+    numerics::WeightMatrix result{
+        .rows = rows, .cols = cols, .data = slot + layout.part_offset[size_t(weight)]};
     if (contract.format == ExpertFormat::Mxfp4) {
       result.format = numerics::WeightFormat::Mxfp4;
       result.scales = slot + layout.part_offset[size_t(scale)];
@@ -261,9 +263,8 @@ Result<std::unique_ptr<ExpertStore>> make_local_expert_store(
       slot_bytes =
           std::max(slot_bytes, lay_out_expert(checkpoint.expert(layer, expert)).slot_bytes);
   }
-  const uint64_t wanted =
-      std::clamp<uint64_t>(options.cache_bytes / slot_bytes, kSlotsAtLeast,
-                           std::max<uint64_t>(expert_total, kSlotsAtLeast));
+  const uint64_t wanted = std::clamp<uint64_t>(options.cache_bytes / slot_bytes, kSlotsAtLeast,
+                                               std::max<uint64_t>(expert_total, kSlotsAtLeast));
   TRY(io::Arena arena, io::Arena::map(wanted * slot_bytes));
   return std::make_unique<LocalExpertStore>(checkpoint, reader, team, kernels, function,
                                             std::move(arena), slot_bytes, uint32_t(wanted),

@@ -34,8 +34,8 @@ uint64_t element_count(const TensorLocation& location) {
 struct Placement {
   const TensorSpec* spec = nullptr;
   TensorLocation location;
-  size_t owner = 0;        // 0 the globals, i + 1 layer i
-  uint64_t position = 0;   // in the arena
+  size_t owner = 0;       // 0 the globals, i + 1 layer i
+  uint64_t position = 0;  // in the arena
 };
 
 std::vector<Placement> place_all(const Checkpoint& checkpoint, uint64_t& arena_bytes) {
@@ -59,7 +59,8 @@ std::vector<Placement> place_all(const Checkpoint& checkpoint, uint64_t& arena_b
 
 Status read_all(const Checkpoint& checkpoint, const std::vector<Placement>& placements,
                 std::span<std::byte> arena, io::Reader& reader,
-                const std::function<void(const TrunkProgress&)>& report, const CancelToken& cancel) {
+                const std::function<void(const TrunkProgress&)>& report,
+                const CancelToken& cancel) {
   std::vector<io::ReadRequest> requests;
   TrunkProgress progress;
   for (const Placement& placement : placements) {
@@ -130,10 +131,8 @@ Result<Trunk> Trunk::load(const Checkpoint& checkpoint, io::Reader& reader,
     if (entry.kind == TensorKind::Matrix) {
       const std::vector<uint64_t>& shape = placement.spec->shapes[0];
       CHECK(shape.size() == 2);
-      entry.matrix = {.format = format_of(location.dtype),
-                      .rows = shape[0],
-                      .cols = shape[1],
-                      .data = stored};
+      entry.matrix = {
+          .format = format_of(location.dtype), .rows = shape[0], .cols = shape[1], .data = stored};
     } else {
       entry.vector = {next_vector, element_count(location)};
       numerics::widen(format_of(location.dtype), stored, next_vector, entry.vector.size());

@@ -1,7 +1,8 @@
-// The trunk: every weight but the routed experts, loaded once into memory in the checkpoint's own bytes.
+// The trunk: every weight but the routed experts, loaded once into memory in the checkpoint's own
+// bytes.
 //
-// Layers are handed out as leases, so that a trunk larger than memory can later be streamed behind the
-// same interface.
+// Layers are handed out as leases, so that a trunk larger than memory can later be streamed behind
+// the same interface.
 #pragma once
 
 #include <array>
@@ -20,8 +21,8 @@
 
 namespace deltafin::memory {
 
-// The weights of one layer (or of the model's head and tail), by role. A role that the contract does not
-// name for this layer must not be asked for, except through has().
+// The weights of one layer (or of the model's head and tail), by role. A role that the contract
+// does not name for this layer must not be asked for, except through has().
 class LayerWeights {
  public:
   bool has(checkpoint::TensorRole role) const { return entry(role).present; }
@@ -72,8 +73,8 @@ class Trunk {
 
  private:
   Trunk() = default;
-  io::Arena stored_;                 // matrices and vectors as they lie in the files
-  std::vector<float> widened_;       // vectors as f32
+  io::Arena stored_;            // matrices and vectors as they lie in the files
+  std::vector<float> widened_;  // vectors as f32
   std::unique_ptr<LayerWeights> globals_;
   std::vector<LayerWeights> layers_;
   uint64_t bytes_ = 0;

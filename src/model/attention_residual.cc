@@ -2,7 +2,8 @@
 
 namespace deltafin::model {
 
-std::vector<float> attention_residual_weight(std::span<const float> norm, std::span<const float> proj) {
+std::vector<float> attention_residual_weight(std::span<const float> norm,
+                                             std::span<const float> proj) {
   CHECK(norm.size() == proj.size());
   std::vector<float> weight(norm.size());
   for (size_t i = 0; i < weight.size(); ++i) weight[i] = norm[i] * proj[i];

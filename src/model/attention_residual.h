@@ -9,10 +9,11 @@
 namespace deltafin::model {
 
 // The score weight of one mix: norm weight times projection, formed in f32 once.
-std::vector<float> attention_residual_weight(std::span<const float> norm, std::span<const float> proj);
+std::vector<float> attention_residual_weight(std::span<const float> norm,
+                                             std::span<const float> proj);
 
-// out[i] = sum_j softmax_j(score(v_j)) v_j over v = blocks (oldest first), then the running vector last.
-// Scored on the normalised vectors, mixes the raw ones. out may not be running.
+// out[i] = sum_j softmax_j(score(v_j)) v_j over v = blocks (oldest first), then the running vector
+// last. Scored on the normalised vectors, mixes the raw ones. out may not be running.
 void attention_residual(Context& context, std::span<const OwnedRows> blocks, Rows running,
                         std::span<const float> score_weight, float epsilon, Rows out);
 

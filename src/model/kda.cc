@@ -14,8 +14,9 @@ using numerics::Elementary;
 
 namespace {
 
-// The inputs of the recurrence, one row per token. raw holds q, k, v before the convolution (what the
-// convolution window of the next pass consists of), mixed holds them after it; q and k normalised.
+// The inputs of the recurrence, one row per token. raw holds q, k, v before the convolution (what
+// the convolution window of the next pass consists of), mixed holds them after it; q and k
+// normalised.
 struct KdaInputs {
   Rows raw;    // [rows, 3P]
   Rows mixed;  // [rows, 3P]
@@ -60,7 +61,8 @@ const float* stream_row(const KimiConfig& config, const state::RecurrentState& b
 
 // q, k or v of one row: convolution with SiLU; q and k are then normalised per head.
 void mix_row(Context& context, const KimiConfig& config, const LayerWeights& weights,
-             const state::RecurrentState& before, const KdaInputs& inputs, size_t row, size_t part) {
+             const state::RecurrentState& before, const KdaInputs& inputs, size_t row,
+             size_t part) {
   constexpr TensorRole kTaps[] = {TensorRole::QConv, TensorRole::KConv, TensorRole::VConv};
   const size_t width = projection_width(config), head_dim = config.kda_head_dim;
   const size_t taps = config.conv_taps;
@@ -79,7 +81,8 @@ void mix_row(Context& context, const KimiConfig& config, const LayerWeights& wei
 
 // A_log has one entry per *head*; what a checkpoint stores behind the first head_count entries is
 // padding (K3 ships 128 entries for 96 heads). Source: running fla's KDA on the released weights.
-std::vector<float> decay_rates(Context& context, const KimiConfig& config, const LayerWeights& weights) {
+std::vector<float> decay_rates(Context& context, const KimiConfig& config,
+                               const LayerWeights& weights) {
   std::vector<float> rates(config.kda_head_count);
   context.kernels.elementary(Elementary::Exp, weights.vector(TensorRole::ALog).data(), rates.data(),
                              rates.size());
@@ -191,7 +194,8 @@ void kda(Context& context, const KimiConfig& config, const LayerWeights& weights
   for (const Segment& segment : segments) {
     const KdaInputs own = inputs.slice(segment.first_row, segment.row_count());
     context.team.parallel_for(own.raw.count * 3, [&](size_t task) {
-      mix_row(context, config, weights, segment.transaction->before(layer), own, task / 3, task % 3);
+      mix_row(context, config, weights, segment.transaction->before(layer), own, task / 3,
+              task % 3);
     });
   }
   decay_and_beta(context, config, weights, inputs);
@@ -201,7 +205,8 @@ void kda(Context& context, const KimiConfig& config, const LayerWeights& weights
     state::Transaction& transaction = *segment.transaction;
     const KdaInputs own = inputs.slice(segment.first_row, segment.row_count());
     const Rows own_out = mixed.slice(segment.first_row, segment.row_count());
-    advance_state(context, config, transaction.before(layer), transaction.after(layer), own, &own_out);
+    advance_state(context, config, transaction.before(layer), transaction.after(layer), own,
+                  &own_out);
     if (transaction.keeps_replay_inputs()) keep_inputs(config, layer, transaction, own);
   }
 
@@ -226,11 +231,13 @@ void kda_replay(Context& context, const KimiConfig& config, size_t layer,
   float* kept = const_cast<float*>(transaction.kept_inputs(layer).data());
   KdaInputs inputs;
   inputs.raw = {kept, accepted, 3 * width, stride};
-  // advance_block looks for k and v at columns width and 2 width of `mixed`, so it starts one width early.
+  // advance_block looks for k and v at columns width and 2 width of `mixed`, so it starts one width
+  // early.
   inputs.mixed = {kept + 2 * width, accepted, 3 * width, stride};
   inputs.decay = {kept + 5 * width, accepted, width, stride};
   inputs.beta = {kept + 6 * width, accepted, config.kda_head_count, stride};
-  advance_state(context, config, transaction.before(layer), transaction.after(layer), inputs, nullptr);
+  advance_state(context, config, transaction.before(layer), transaction.after(layer), inputs,
+                nullptr);
 }
 
 }  // namespace deltafin::model

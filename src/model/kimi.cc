@@ -65,8 +65,9 @@ class KimiModel final : public Model {
                        config_.rms_norm_eps, out);
   }
   void mixer(Context& context, size_t layer, const LayerWeights& weights,
-               std::span<const Segment> segments, Rows rows, Rows out) const;
-  Status ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows, Rows out) const;
+             std::span<const Segment> segments, Rows rows, Rows out) const;
+  Status ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows,
+             Rows out) const;
 
   const ModelContract& contract_;
   const KimiConfig& config_;
@@ -82,10 +83,11 @@ Status check_a_log(const KimiConfig& config, size_t layer, const LayerWeights& w
   const std::span<const float> a_log = weights.vector(TensorRole::ALog);
   for (size_t i = config.kda_head_count; i < a_log.size(); ++i) {
     if (a_log[i] == 0) continue;
-    return fail(ErrorCode::BadModel,
-                fmt::format("layer {}: A_log has {} entries for {} heads and entry {} is {}; expected "
-                            "zeros behind the heads",
-                            layer, a_log.size(), config.kda_head_count, i, a_log[i]));
+    return fail(
+        ErrorCode::BadModel,
+        fmt::format("layer {}: A_log has {} entries for {} heads and entry {} is {}; expected "
+                    "zeros behind the heads",
+                    layer, a_log.size(), config.kda_head_count, i, a_log[i]));
   }
   return {};
 }
@@ -109,12 +111,11 @@ Status KimiModel::prepare(const memory::Trunk& trunk) {
 
 uint64_t KimiModel::activation_bytes_per_row() const {
   const uint64_t hidden = config_.hidden_size;
-  const uint64_t blocks = has_attention_residuals()
-                              ? (layer_count() - 1) / *config_.attn_res_block_size + 1
-                              : 0;
-  const uint64_t layer = std::max({kda_workspace_per_row(config_), mla_workspace_per_row(config_),
-                                   moe_workspace_per_row(config_),
-                                   3 * uint64_t{config_.dense_intermediate_size}});
+  const uint64_t blocks =
+      has_attention_residuals() ? (layer_count() - 1) / *config_.attn_res_block_size + 1 : 0;
+  const uint64_t layer =
+      std::max({kda_workspace_per_row(config_), mla_workspace_per_row(config_),
+                moe_workspace_per_row(config_), 3 * uint64_t{config_.dense_intermediate_size}});
   return ((blocks + 6) * hidden + layer) * sizeof(float);
 }
 
@@ -138,7 +139,8 @@ Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const 
   const Rows update = context.workspace.take(p.count, p.width);
   const bool restart = has_attention_residuals() && layer % *config_.attn_res_block_size == 0;
 
-  // The mixer reads the mix of everything so far; before the first block that is the embedding itself.
+  // The mixer reads the mix of everything so far; before the first block that is the embedding
+  // itself.
   if (activations.blocks.empty()) {
     std::copy(p.data, p.data + p.count * p.width, u.data);
   } else {
@@ -217,8 +219,9 @@ Status KimiModel::logits(Context& context, const Activations& activations,
     if (std::all_of(logits.row(i), logits.row(i) + logits.width,
                     [](float value) { return std::isfinite(value); }))
       continue;
-    return fail(ErrorCode::BadModel,
-                "lm_head: a logit is not finite; the checkpoint's weights are damaged: verify its files");
+    return fail(
+        ErrorCode::BadModel,
+        "lm_head: a logit is not finite; the checkpoint's weights are damaged: verify its files");
   }
   return {};
 }
@@ -231,7 +234,8 @@ void KimiModel::replay(Context& context, state::Transaction& transaction, size_t
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> open_kimi(const ModelContract& contract, const memory::Trunk& trunk) {
+Result<std::unique_ptr<Model>> open_kimi(const ModelContract& contract,
+                                         const memory::Trunk& trunk) {
   std::unique_ptr<KimiModel> model = std::make_unique<KimiModel>(contract, trunk);
   TRY_STATUS(model->prepare(trunk));
   return std::unique_ptr<Model>(std::move(model));

@@ -1,5 +1,6 @@
-// Kimi K3 and Kimi-Linear: KDA and gated MLA layers, dense and (latent) mixture-of-experts feed-forward,
-// attention residuals. Which of them a checkpoint has is its config's business, never its name's.
+// Kimi K3 and Kimi-Linear: KDA and gated MLA layers, dense and (latent) mixture-of-experts
+// feed-forward, attention residuals. Which of them a checkpoint has is its config's business, never
+// its name's.
 #pragma once
 
 #include <memory>

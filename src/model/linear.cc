@@ -30,8 +30,8 @@ void linear(Context& context, const numerics::WeightMatrix& weights, PackedRows&
   context.team.parallel_for((weights.rows + kBlockRows - 1) / kBlockRows, [&](size_t block) {
     if (context.cancel.cancelled()) return;
     const size_t first = block * kBlockRows, count = std::min(kBlockRows, weights.rows - first);
-    context.kernels.product(weights.row_range(first, count), packed.data, packed.stride, packed.count,
-                            out.data + first, out.stride);
+    context.kernels.product(weights.row_range(first, count), packed.data, packed.stride,
+                            packed.count, out.data + first, out.stride);
   });
 }
 
@@ -55,9 +55,8 @@ void rms_norm(Context& context, Rows rows, std::span<const float> weight, float 
 }
 
 void add_rows(Context& context, Rows a, Rows b, Rows out) {
-  context.team.parallel_for(a.count, [&](size_t i) {
-    context.kernels.add(a.row(i), b.row(i), out.row(i), a.width);
-  });
+  context.team.parallel_for(
+      a.count, [&](size_t i) { context.kernels.add(a.row(i), b.row(i), out.row(i), a.width); });
 }
 
 }  // namespace deltafin::model

@@ -18,7 +18,8 @@ static_assert(state::kPagePositions == kAttentionChunk, "a page is a chunk of at
 
 namespace {
 
-// Rows of one segment that a task takes for one head: the head's W_k and W_v are read once for them.
+// Rows of one segment that a task takes for one head: the head's W_k and W_v are read once for
+// them.
 constexpr size_t kRowBlock = 8;
 
 Rows project_queries(Context& context, const KimiConfig& config, const LayerWeights& weights,
@@ -40,8 +41,8 @@ void append_cache_rows(Context& context, const KimiConfig& config, const LayerWe
     for (size_t i = 0; i < segment.row_count(); ++i) {
       const float* source = compressed.row(segment.first_row + i);
       float* cached = transaction.cache_row(layer, transaction.base() + i);
-      context.kernels.rms_norm(source, norm, numerics::NormWeight::Plain, kLowRankNormEpsilon, cached,
-                               rank);
+      context.kernels.rms_norm(source, norm, numerics::NormWeight::Plain, kLowRankNormEpsilon,
+                               cached, rank);
       std::memcpy(cached + rank, source + rank, config.qk_rope_head_dim * sizeof(float));
     }
   }
@@ -95,7 +96,8 @@ void attend(Context& context, const KimiConfig& config, const state::Transaction
 
 // One head over rows [first, first + count) of a segment: o = W_v attend(W_k^T q_nope | q_extra).
 void run_head(Context& context, const KimiConfig& config, const LayerWeights& weights, size_t layer,
-              const Segment& segment, size_t head, size_t first, size_t count, Rows queries, Rows out) {
+              const Segment& segment, size_t head, size_t first, size_t count, Rows queries,
+              Rows out) {
   thread_local HeadScratch scratch;
   scratch.fit(config);
   const Head own = head_weights(config, weights, head);
@@ -112,7 +114,8 @@ void run_head(Context& context, const KimiConfig& config, const LayerWeights& we
                                 scratch.packed.data() + i * packed_stride);
   }
   context.kernels.product(own.value, scratch.packed.data(), packed_stride, count,
-                          out.row(segment.first_row + first) + head * config.v_head_dim, out.stride);
+                          out.row(segment.first_row + first) + head * config.v_head_dim,
+                          out.stride);
 }
 
 }  // namespace
@@ -124,8 +127,8 @@ state::PagedLayout mla_state_layout(const KimiConfig& config) {
 uint64_t mla_workspace_per_row(const KimiConfig& config) {
   const uint64_t heads = config.mla_head_count;
   return heads * (config.qk_nope_head_dim + config.qk_rope_head_dim + 3 * config.v_head_dim) +
-         3 * uint64_t{config.q_lora_rank.value_or(0)} + config.kv_lora_rank + config.qk_rope_head_dim +
-         512;
+         3 * uint64_t{config.q_lora_rank.value_or(0)} + config.kv_lora_rank +
+         config.qk_rope_head_dim + 512;
 }
 
 void mla(Context& context, const KimiConfig& config, const LayerWeights& weights, size_t layer,

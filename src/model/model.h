@@ -27,7 +27,8 @@ struct Segment {
   size_t row_count() const { return transaction->row_count(); }
 };
 
-// Sees what a pass computes, for traces and tests. May not change anything. Rows are those of the pass.
+// Sees what a pass computes, for traces and tests. May not change anything. Rows are those of the
+// pass.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -73,8 +74,8 @@ class Model {
   // Token ids are in [0, vocab_size).
   virtual Activations embed(Context& context, std::span<const TokenId> tokens) const = 0;
 
-  // Errors: those of the expert store and the trunk; BadModel for a non-finite router score; Cancelled.
-  // After an error the pass is to be dropped.
+  // Errors: those of the expert store and the trunk; BadModel for a non-finite router score;
+  // Cancelled. After an error the pass is to be dropped.
   virtual Status forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
                                Activations& activations) const = 0;
 
@@ -83,8 +84,8 @@ class Model {
   virtual Status logits(Context& context, const Activations& activations,
                         std::span<const uint32_t> rows, Rows logits) const = 0;
 
-  // Rewrites the transaction's recurrent state for its first `accepted` rows, 0 < accepted < row_count,
-  // from the inputs that a verify pass kept.
+  // Rewrites the transaction's recurrent state for its first `accepted` rows, 0 < accepted <
+  // row_count, from the inputs that a verify pass kept.
   virtual void replay(Context& context, state::Transaction& transaction, size_t accepted) const = 0;
 };
 

@@ -33,15 +33,16 @@ Result<std::vector<Route>> choose_all(Context& context, const KimiConfig& config
   std::atomic<bool> finite = true;
   context.team.parallel_for(logits.count, [&](size_t row) {
     thread_local std::vector<float> scratch;
-    if (!numerics::choose_routes(context.kernels, rule, {logits.row(row), logits.width}, bias, scratch,
-                                 std::span(routes).subspan(row * rule.top_k, rule.top_k)))
+    if (!numerics::choose_routes(context.kernels, rule, {logits.row(row), logits.width}, bias,
+                                 scratch, std::span(routes).subspan(row * rule.top_k, rule.top_k)))
       finite.store(false, std::memory_order_relaxed);
   });
   if (!finite.load(std::memory_order_relaxed)) {
-    return fail(ErrorCode::BadModel,
-                fmt::format("layer {}: a router score is not finite; the weights of this layer or of "
-                            "one before it are damaged: verify the checkpoint's files",
-                            layer));
+    return fail(
+        ErrorCode::BadModel,
+        fmt::format("layer {}: a router score is not finite; the weights of this layer or of "
+                    "one before it are damaged: verify the checkpoint's files",
+                    layer));
   }
   return routes;
 }
@@ -66,12 +67,9 @@ Result<Rows> routed_experts(Context& context, const KimiConfig& config, size_t l
   for (size_t i = 0; i < routes.size(); ++i)
     edges[i] = {.row = uint32_t(i / top_k), .expert = routes[i].expert};
   const Rows edge_outputs = context.workspace.take(edges.size(), inputs.width);
-  TRY_STATUS(context.experts.run({.layer = uint32_t(layer),
-                                  .edges = edges,
-                                  .rows = inputs.data,
-                                  .row_count = inputs.count},
-                                 {edge_outputs.data, edges.size() * inputs.width},
-                                 context.cancel));
+  TRY_STATUS(context.experts.run(
+      {.layer = uint32_t(layer), .edges = edges, .rows = inputs.data, .row_count = inputs.count},
+      {edge_outputs.data, edges.size() * inputs.width}, context.cancel));
   const Rows sum = context.workspace.take(inputs.count, inputs.width);
   combine(context, routes, top_k, edge_outputs, sum);
   return sum;

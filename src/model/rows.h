@@ -27,7 +27,9 @@ class OwnedRows {
  public:
   OwnedRows() = default;
   OwnedRows(size_t count, size_t width)
-      : floats_(std::make_unique_for_overwrite<float[]>(count * width)), count_(count), width_(width) {}
+      : floats_(std::make_unique_for_overwrite<float[]>(count * width)),
+        count_(count),
+        width_(width) {}
   Rows view() const { return {floats_.get(), count_, width_, width_}; }
 
  private:
@@ -35,8 +37,8 @@ class OwnedRows {
   size_t count_ = 0, width_ = 0;
 };
 
-// Scratch rows for the length of one layer. Memory is kept from layer to layer and pass to pass, since
-// the first touch of fresh pages costs more than the arithmetic on them.
+// Scratch rows for the length of one layer. Memory is kept from layer to layer and pass to pass,
+// since the first touch of fresh pages costs more than the arithmetic on them.
 class Workspace {
  public:
   // Uninitialised rows, valid until the Scope in which they were taken ends.

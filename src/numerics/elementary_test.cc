@@ -13,13 +13,20 @@ namespace {
 
 double reference(Elementary function, double x) {
   switch (function) {
-    case Elementary::Exp: return std::exp(x);
-    case Elementary::Log: return std::log(x);
-    case Elementary::Log1p: return std::log1p(x);
-    case Elementary::Sigmoid: return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
-    case Elementary::Silu: return x * reference(Elementary::Sigmoid, x);
-    case Elementary::Softplus: return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
-    case Elementary::Tanh: return std::tanh(x);
+    case Elementary::Exp:
+      return std::exp(x);
+    case Elementary::Log:
+      return std::log(x);
+    case Elementary::Log1p:
+      return std::log1p(x);
+    case Elementary::Sigmoid:
+      return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
+    case Elementary::Silu:
+      return x * reference(Elementary::Sigmoid, x);
+    case Elementary::Softplus:
+      return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
+    case Elementary::Tanh:
+      return std::tanh(x);
   }
   return 0;
 }
@@ -31,17 +38,19 @@ struct Claim {
 };
 
 constexpr Claim kClaims[] = {
-    {Elementary::Exp, "exp", 1.1},           {Elementary::Log, "log", 1.1},
-    {Elementary::Log1p, "log1p", 2.0},       {Elementary::Sigmoid, "sigmoid", 2.6},
-    {Elementary::Silu, "silu", 3.1},         {Elementary::Softplus, "softplus", 2.0},
+    {Elementary::Exp, "exp", 1.1},     {Elementary::Log, "log", 1.1},
+    {Elementary::Log1p, "log1p", 2.0}, {Elementary::Sigmoid, "sigmoid", 2.6},
+    {Elementary::Silu, "silu", 3.1},   {Elementary::Softplus, "softplus", 2.0},
     {Elementary::Tanh, "tanh", 2.0},
 };
 
-// Distance in units of the last place of the exact result. SiLU is x times a sigmoid that has few bits
-// left once it is subnormal (x < -87), so below 2^-116 its unit is that of 2^-116: an absolute error.
+// Distance in units of the last place of the exact result. SiLU is x times a sigmoid that has few
+// bits left once it is subnormal (x < -87), so below 2^-116 its unit is that of 2^-116: an absolute
+// error.
 double error_ulp(Elementary function, float found, double exact) {
   const float rounded = float(exact);
-  if (std::isnan(found) || std::isnan(exact)) return std::isnan(found) == std::isnan(exact) ? 0 : 1e9;
+  if (std::isnan(found) || std::isnan(exact))
+    return std::isnan(found) == std::isnan(exact) ? 0 : 1e9;
   if (std::isinf(rounded) || std::isinf(found)) return found == rounded ? 0 : 1e9;
   int exponent = 0;
   std::frexp(exact, &exponent);

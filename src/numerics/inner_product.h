@@ -1,4 +1,5 @@
-// The definition of the inner products, one plain loop each. Slow; kernels must return the same bits.
+// The definition of the inner products, one plain loop each. Slow; kernels must return the same
+// bits.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 
 namespace deltafin::numerics {
 
-// dot(W[row, :], x) in the canonical order of the weights' format. Sixteen lanes start at +0 and fold
-// 8, 4, 2, 1 at the end; lanes that own no element stay +0.
+// dot(W[row, :], x) in the canonical order of the weights' format. Sixteen lanes start at +0 and
+// fold 8, 4, 2, 1 at the end; lanes that own no element stay +0.
 //   F32    lane k mod 16 takes element k:                lane = fma(w, x, lane), k rising
 //   Bf16   lane (k mod 32) / 2 takes element k:          lane = fma(w, x, lane), k rising
 //   Mxfp4  lane (k / 8) mod 16 takes the 8 elements of group k / 8:

@@ -1,11 +1,12 @@
 // The canonical kernels: one table of functions per instruction set, all returning the same bits.
 //
-// docs/numerics.md defines the order of every rounding; src/numerics/definition/ has each operation as
-// one plain C++ function, which is the definition. The tables are those same functions compiled for
-// more than one instruction set; hand-written variants replace single entries.
+// docs/numerics.md defines the order of every rounding; src/numerics/definition/ has each operation
+// as one plain C++ function, which is the definition. The tables are those same functions compiled
+// for more than one instruction set; hand-written variants replace single entries.
 //
-// All arrays are f32 unless a comment says otherwise. Outputs may not overlap inputs unless a comment
-// allows it. No kernel allocates, fails or keeps state. NaN and infinity propagate as IEEE 754 says.
+// All arrays are f32 unless a comment says otherwise. Outputs may not overlap inputs unless a
+// comment allows it. No kernel allocates, fails or keeps state. NaN and infinity propagate as IEEE
+// 754 says.
 #pragma once
 
 #include <cstddef>
@@ -94,8 +95,8 @@ struct Kernels {
   // packed [column_count, packed_stride], each column from pack_column with the same format.
   void (*product)(const WeightMatrix& weights, const float* packed, size_t packed_stride,
                   size_t column_count, float* y, size_t y_stride);
-  // out[c] = fma chain over rows r rising from +0 of W[r, c] * coefficients[r]: W^T applied, used by
-  // absorbed MLA. F32 and Bf16 only. out [cols].
+  // out[c] = fma chain over rows r rising from +0 of W[r, c] * coefficients[r]: W^T applied, used
+  // by absorbed MLA. F32 and Bf16 only. out [cols].
   void (*product_transposed)(const WeightMatrix& weights, const float* coefficients, float* out);
   float (*dot)(const float* a, const float* b, size_t n);
   float (*sum)(const float* x, size_t n);  // sixteen lanes by index
@@ -103,12 +104,14 @@ struct Kernels {
   // --- elementwise ----------------------------------------------------------------------------
   void (*elementary)(Elementary function, const float* x, float* y, size_t n);  // y may be x
   void (*add)(const float* a, const float* b, float* y, size_t n);              // y may be a or b
-  void (*multiply_add)(float a, const float* x, float* y, size_t n);  // y = y + a * x, two roundings
-  void (*swiglu)(const float* gate, const float* up, float* y, size_t n);       // y may be gate
+  void (*multiply_add)(float a, const float* x, float* y,
+                       size_t n);  // y = y + a * x, two roundings
+  void (*swiglu)(const float* gate, const float* up, float* y, size_t n);  // y may be gate
   // linear_beta null: the up factor is used as it is. y may be gate.
-  void (*situ_glu)(const float* gate, const float* up, float beta, const float* linear_beta, float* y,
-                   size_t n);
-  void (*sigmoid_gate)(const float* x, const float* gate, float* y, size_t n);  // y = x sigmoid(gate)
+  void (*situ_glu)(const float* gate, const float* up, float beta, const float* linear_beta,
+                   float* y, size_t n);
+  void (*sigmoid_gate)(const float* x, const float* gate, float* y,
+                       size_t n);  // y = x sigmoid(gate)
 
   // --- norms ----------------------------------------------------------------------------------
   void (*rms_norm)(const float* x, const float* weight, NormWeight kind, float epsilon, float* y,
@@ -118,16 +121,16 @@ struct Kernels {
                          float* y, size_t n);
   void (*l2_norm)(const float* x, float scale, float* y, size_t n);  // epsilon 1e-6; y may be x
   void (*softmax)(const float* x, float* y, size_t n);               // n >= 1; y may be x
-  // Softmax over the scores of entries[0..count), oldest first; out = weighted sum of the raw entries.
-  // score_weight = norm weight * projection. probabilities [count] is an output.
+  // Softmax over the scores of entries[0..count), oldest first; out = weighted sum of the raw
+  // entries. score_weight = norm weight * projection. probabilities [count] is an output.
   void (*attention_residual)(const float* const* entries, size_t count, const float* score_weight,
                              float epsilon, float* probabilities, float* out, size_t n);
 
   // --- recurrent layers -----------------------------------------------------------------------
   // out[c] = SiLU(fma chain over taps j rising from +0 of taps[c, j] * rows[j][c]); the last tap
   // multiplies the newest row.
-  void (*short_convolution)(const float* const* rows, const float* taps, size_t tap_count, float* out,
-                            size_t channels);
+  void (*short_convolution)(const float* const* rows, const float* taps, size_t tap_count,
+                            float* out, size_t channels);
   // decay = exp(g): g = lower_bound * sigmoid(a (z + bias)) or, with lower_bound null,
   // g = -(a * softplus(z + bias)). One head; decay may be z.
   void (*kda_decay)(const float* z, const float* bias, float a, const float* lower_bound,

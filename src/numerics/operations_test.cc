@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(Variants, Operations, testing::ValuesIn(all_variants())
                          });
 
 TEST_P(Operations, DecodeMxfp4Exactly) {
-  const std::vector<uint8_t> packed = golden().u8("mxfp4.packed"), scale = golden().u8("mxfp4.scale");
+  const std::vector<uint8_t> packed = golden().u8("mxfp4.packed"),
+                             scale = golden().u8("mxfp4.scale");
   const std::vector<float> expected = golden().f32("mxfp4.out");
   const WeightMatrix m{.format = WeightFormat::Mxfp4,
                        .rows = 8,
@@ -66,7 +67,8 @@ TEST_P(Operations, DecodeMxfp4Exactly) {
 }
 
 TEST_P(Operations, MultiplyMxfp4) {
-  const std::vector<uint8_t> packed = golden().u8("mxfp4.packed"), scale = golden().u8("mxfp4.scale");
+  const std::vector<uint8_t> packed = golden().u8("mxfp4.packed"),
+                             scale = golden().u8("mxfp4.scale");
   const std::vector<float> x = golden().f32("mxfp4_matmul.x");
   // The golden product is over the first 64 columns of each row.
   std::vector<uint8_t> narrow, narrow_scale;
@@ -104,8 +106,8 @@ TEST_P(Operations, Normalise) {
   const std::vector<float> x = golden().f32("norm.x"), w = golden().f32("norm.w");
   std::vector<float> rms(x.size()), l2(x.size());
   for (size_t row = 0; row < 4; ++row) {
-    kernels().rms_norm(x.data() + row * 64, w.data(), NormWeight::Plain, 1e-5f, rms.data() + row * 64,
-                       64);
+    kernels().rms_norm(x.data() + row * 64, w.data(), NormWeight::Plain, 1e-5f,
+                       rms.data() + row * 64, 64);
     kernels().l2_norm(x.data() + row * 64, 1, l2.data() + row * 64, 64);
   }
   expect_close(rms, golden().f32("norm.rms_1e-5"), 1e-6, "rms");
@@ -122,7 +124,8 @@ TEST_P(Operations, ZeroCentredNormAddsOneToTheWeight) {
 }
 
 TEST_P(Operations, MixAttentionResiduals) {
-  const std::vector<float> blocks = golden().f32("attnres.blocks"), prefix = golden().f32("attnres.prefix");
+  const std::vector<float> blocks = golden().f32("attnres.blocks"),
+                           prefix = golden().f32("attnres.prefix");
   const float* entries[] = {blocks.data(), blocks.data() + 128, blocks.data() + 256, prefix.data()};
   std::vector<float> probabilities(4), out(128);
   kernels().attention_residual(entries, 4, golden().f32("attnres.score_weight").data(), 1e-5f,
@@ -206,7 +209,8 @@ TEST_P(Operations, RunTheDeltaRuleWithBoundedDecay) {
 
 TEST_P(Operations, AttendInAbsorbedForm) {
   const test::Golden& g = golden();
-  constexpr size_t kHeads = 3, kNope = 32, kExtra = 16, kRank = 64, kValue = 32, kWidth = kRank + kExtra;
+  constexpr size_t kHeads = 3, kNope = 32, kExtra = 16, kRank = 64, kValue = 32,
+                   kWidth = kRank + kExtra;
   const std::vector<float> q = g.f32("mla.q"), cache = g.f32("mla.cache"), kv_b = g.f32("mla.kv_b");
   std::vector<float> out(kHeads * kValue);
   for (size_t head = 0; head < kHeads; ++head) {
@@ -215,7 +219,8 @@ TEST_P(Operations, AttendInAbsorbedForm) {
     WeightMatrix value{.rows = kValue, .cols = kRank};
     value.data = key.data + kNope * kRank * sizeof(float);
     const float* own = q.data() + head * (kNope + kExtra);
-    std::vector<float> query(kWidth), scores(kAttentionChunk), sum(kRank), packed(packed_size(kRank));
+    std::vector<float> query(kWidth), scores(kAttentionChunk), sum(kRank),
+        packed(packed_size(kRank));
     kernels().product_transposed(key, own, query.data());
     std::copy(own + kNope, own + kNope + kExtra, query.begin() + kRank);
     AttentionChunk chunk{.query = query.data(),
@@ -243,10 +248,17 @@ TEST_P(Operations, FoldOfAttentionChunksIsAttentionOverAll) {
   // Softmax over 3 positions in chunks of 1, 1, 1 against one chunk of 3: equal up to rounding.
   const std::vector<float> rows = {1, 2, 3, -1, 0.5f, 2, 0, 4, -2};
   const std::vector<float> query = {0.7f, -0.2f, 0.4f};
-  AttentionChunk chunk{.query = query.data(), .keys = rows.data(), .key_stride = 3, .key_dim = 3,
-                       .values = rows.data(), .value_stride = 3, .value_dim = 3, .position_count = 3};
+  AttentionChunk chunk{.query = query.data(),
+                       .keys = rows.data(),
+                       .key_stride = 3,
+                       .key_dim = 3,
+                       .values = rows.data(),
+                       .value_stride = 3,
+                       .value_dim = 3,
+                       .position_count = 3};
   std::vector<float> scores(kAttentionChunk), whole(3), folded(3), next_sum(3);
-  AttentionPartial all{.sum = whole.data()}, running{.sum = folded.data()}, next{.sum = next_sum.data()};
+  AttentionPartial all{.sum = whole.data()}, running{.sum = folded.data()},
+      next{.sum = next_sum.data()};
   kernels().attention_chunk(chunk, scores.data(), all);
   chunk.position_count = 1;
   for (size_t p = 0; p < 3; ++p) {

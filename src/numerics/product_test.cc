@@ -16,10 +16,14 @@ namespace {
 // Random floats over many binades, with zeros of both signs and subnormals among them.
 float wild_float(Random& random) {
   switch (random.below(16)) {
-    case 0: return 0.0f;
-    case 1: return -0.0f;
-    case 2: return std::bit_cast<float>(uint32_t(random.below(1u << 23)));  // subnormal
-    default: break;
+    case 0:
+      return 0.0f;
+    case 1:
+      return -0.0f;
+    case 2:
+      return std::bit_cast<float>(uint32_t(random.below(1u << 23)));  // subnormal
+    default:
+      break;
   }
   const float magnitude = std::ldexp(1.0f + random.uniform(), int(random.below(60)) - 30);
   return random.below(2) == 0 ? magnitude : -magnitude;
@@ -142,8 +146,8 @@ TEST(Product, OfABatchEqualsTheProductOfEachColumnAlone) {
 }
 
 TEST(Product, LeavesLanesWithoutElementsAlone) {
-  // Every lane in use underflows to -0. A padded fma(0, 0, -0) would turn its lane, and so the result,
-  // into +0; with 17 elements the lanes hold one or two elements each.
+  // Every lane in use underflows to -0. A padded fma(0, 0, -0) would turn its lane, and so the
+  // result, into +0; with 17 elements the lanes hold one or two elements each.
   for (const Kernels& kernels : kernel_variants()) {
     const std::vector<float> w(16, -1e-30f), x(16, 1e-30f);
     WeightMatrix m{.format = WeightFormat::F32, .rows = 1, .cols = 16};
@@ -197,7 +201,8 @@ TEST(ProductTransposed, IsAChainOverRowsFromPlusZero) {
       std::vector<float> found(37), expected(37, 0.0f), row(37);
       for (size_t r = 0; r < 13; ++r) {
         widen(format, test.matrix.data + r * test.matrix.row_bytes(), row.data(), 37);
-        for (size_t c = 0; c < 37; ++c) expected[c] = std::fma(row[c], coefficients[r], expected[c]);
+        for (size_t c = 0; c < 37; ++c)
+          expected[c] = std::fma(row[c], coefficients[r], expected[c]);
       }
       kernels.product_transposed(test.matrix, coefficients.data(), found.data());
       expect_same_bits(found, expected, kernels.name);
@@ -209,7 +214,8 @@ TEST(Dot, EqualsTheDefinitionAtEveryLength) {
   Random random(3);
   for (const Kernels& kernels : kernel_variants()) {
     for (size_t n = 0; n <= 300; ++n) {
-      const std::vector<float> a = random_columns(random, 1, n + 1), b = random_columns(random, 1, n + 1);
+      const std::vector<float> a = random_columns(random, 1, n + 1),
+                               b = random_columns(random, 1, n + 1);
       WeightMatrix m{.format = WeightFormat::F32, .rows = 1, .cols = n};
       m.data = reinterpret_cast<const std::byte*>(a.data());
       const float expected = inner_product(m, 0, b.data());
@@ -229,7 +235,8 @@ TEST(Sum, TakesSixteenLanesByIndex) {
       for (size_t i = 0; i < n; ++i) lanes[i % 16] += x[i];
       for (size_t half = 8; half > 0; half /= 2)
         for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-      ASSERT_EQ(std::bit_cast<uint32_t>(kernels.sum(x.data(), n)), std::bit_cast<uint32_t>(lanes[0]))
+      ASSERT_EQ(std::bit_cast<uint32_t>(kernels.sum(x.data(), n)),
+                std::bit_cast<uint32_t>(lanes[0]))
           << kernels.name << " n " << n;
     }
   }

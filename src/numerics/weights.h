@@ -23,9 +23,12 @@ struct WeightMatrix {
 
   size_t row_bytes() const {
     switch (format) {
-      case WeightFormat::F32: return cols * 4;
-      case WeightFormat::Bf16: return cols * 2;
-      case WeightFormat::Mxfp4: return cols / 2;
+      case WeightFormat::F32:
+        return cols * 4;
+      case WeightFormat::Bf16:
+        return cols * 2;
+      case WeightFormat::Mxfp4:
+        return cols / 2;
     }
     return 0;
   }

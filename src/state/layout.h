@@ -21,14 +21,15 @@ struct RecurrentLayout {
 
 using LayerLayout = std::variant<PagedLayout, RecurrentLayout>;
 
-// Positions are kept in pages, cut at absolute positions 0, 512, 1024, ...: the chunks of attention.
+// Positions are kept in pages, cut at absolute positions 0, 512, 1024, ...: the chunks of
+// attention.
 inline constexpr uint32_t kPagePositions = 512;
 
 struct Layout {
   std::vector<LayerLayout> layers;
 
-  // Growth per position, and what a sequence costs before its first token. Committed state only: while
-  // a pass is open, the recurrent part exists twice.
+  // Growth per position, and what a sequence costs before its first token. Committed state only:
+  // while a pass is open, the recurrent part exists twice.
   uint64_t bytes_per_position() const;
   uint64_t fixed_bytes() const;
 };

@@ -22,7 +22,8 @@ uint64_t page_count(uint64_t positions) {
 
 }  // namespace
 
-SequenceState::SequenceState(const Layout& layout) : layout_(&layout), layers_(layout.layers.size()) {
+SequenceState::SequenceState(const Layout& layout)
+    : layout_(&layout), layers_(layout.layers.size()) {
   for (size_t i = 0; i < layers_.size(); ++i)
     if (const RecurrentLayout* recurrent = std::get_if<RecurrentLayout>(&layout.layers[i]))
       layers_[i].recurrent = make_recurrent(*recurrent);
@@ -33,7 +34,8 @@ SequenceState SequenceState::fork() const {
   copy.position_count_ = position_count_;
   for (size_t i = 0; i < layers_.size(); ++i) {
     copy.layers_[i].pages = layers_[i].pages;
-    copy.layers_[i].pages.resize(std::min<size_t>(layers_[i].pages.size(), page_count(position_count_)));
+    copy.layers_[i].pages.resize(
+        std::min<size_t>(layers_[i].pages.size(), page_count(position_count_)));
     copy.layers_[i].recurrent = layers_[i].recurrent;
   }
   return copy;
@@ -52,7 +54,8 @@ Transaction::Transaction(SequenceState& sequence, size_t row_count, ReplayInputs
     SequenceState::Layer& layer = sequence.layers_[i];
     if (const PagedLayout* paged = std::get_if<PagedLayout>(&sequence.layout_->layers[i])) {
       const size_t page_floats = size_t{kPagePositions} * paged->row_width;
-      // A fork may share the page that the next row goes into: each side then continues on its own copy.
+      // A fork may share the page that the next row goes into: each side then continues on its own
+      // copy.
       const uint64_t first = base_ / kPagePositions;
       if (first < layer.pages.size() && layer.pages[first].use_count() > 1)
         layer.pages[first] = std::make_shared<Page>(*layer.pages[first]);
@@ -82,7 +85,8 @@ void Transaction::close() {
   if (sequence_ == nullptr) return;
   for (size_t i = 0; i < layers_.size(); ++i) {
     SequenceState::Layer& layer = sequence_->layers_[i];
-    layer.pages.resize(std::min<size_t>(layer.pages.size(), page_count(sequence_->position_count_)));
+    layer.pages.resize(
+        std::min<size_t>(layer.pages.size(), page_count(sequence_->position_count_)));
     if (layers_[i].after) layer.spare = std::move(layers_[i].after);
   }
   sequence_->open_ = false;

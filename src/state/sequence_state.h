@@ -2,8 +2,8 @@
 //
 // Committed state is never written: a transaction appends cache rows behind the committed end and
 // computes the next recurrent state into a second buffer. Dropping the transaction drops both, so a
-// failed, cancelled or rejected pass has simply not happened. For the same reason a fork is a copy of
-// pointers: pages and recurrent states are shared until one side moves on.
+// failed, cancelled or rejected pass has simply not happened. For the same reason a fork is a copy
+// of pointers: pages and recurrent states are shared until one side moves on.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +45,9 @@ class SequenceState {
  private:
   friend class Transaction;
   struct Layer {
-    std::vector<std::shared_ptr<Page>> pages;          // paged layers
-    std::shared_ptr<const RecurrentState> recurrent;   // recurrent layers
-    std::shared_ptr<RecurrentState> spare;             // the buffer before last, used again
+    std::vector<std::shared_ptr<Page>> pages;         // paged layers
+    std::shared_ptr<const RecurrentState> recurrent;  // recurrent layers
+    std::shared_ptr<RecurrentState> spare;            // the buffer before last, used again
   };
 
   const Layout* layout_;
@@ -75,23 +75,24 @@ class Transaction {
   size_t row_count() const { return row_count_; }
   bool keeps_replay_inputs() const { return replay_ == ReplayInputs::Kept; }
 
-  // Paged layers. A cache row of any position in [0, base + row_count); those before base are committed
-  // and must not be written.
+  // Paged layers. A cache row of any position in [0, base + row_count); those before base are
+  // committed and must not be written.
   float* cache_row(size_t layer, uint64_t position);
   const float* cache_page(size_t layer, uint64_t page) const;
 
-  // Recurrent layers: the committed state, and the buffer for the state after all rows, whose contents
-  // are unspecified until the layer has written all of it.
+  // Recurrent layers: the committed state, and the buffer for the state after all rows, whose
+  // contents are unspecified until the layer has written all of it.
   const RecurrentState& before(size_t layer) const;
   RecurrentState& after(size_t layer);
 
-  // Room for what a recurrent layer needs to replay its rows: `width` floats a row, row-major. Only with
-  // ReplayInputs::Kept.
+  // Room for what a recurrent layer needs to replay its rows: `width` floats a row, row-major. Only
+  // with ReplayInputs::Kept.
   std::span<float> keep_inputs(size_t layer, size_t width);
   std::span<const float> kept_inputs(size_t layer) const;
 
-  // Makes rows [0, accepted) part of the sequence. When accepted < row_count, after() of every recurrent
-  // layer must first have been rewritten for the shorter prefix (model::Model::replay). 0 is a rollback.
+  // Makes rows [0, accepted) part of the sequence. When accepted < row_count, after() of every
+  // recurrent layer must first have been rewritten for the shorter prefix (model::Model::replay). 0
+  // is a rollback.
   void commit(size_t accepted);
 
  private:

@@ -19,11 +19,14 @@ enum class SpecialTokens : uint8_t {
   Parse,   // as the control token it spells
 };
 
+// Immutable: any thread may use it at any time.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Errors: Usage, when `text` is not well-formed UTF-8 (naming the byte offset) or too long.
+  // Adds no token of its own, so the bytes of the tokens put together are `text`.
+  // Errors: Usage, when `text` is not well-formed UTF-8 (naming the offset of the first byte that
+  // is not) or longer than limits::kPromptBytes.
   virtual Result<std::vector<TokenId>> encode(std::string_view text, SpecialTokens mode) const = 0;
   // The bytes of one token; control tokens give their spelling. Errors: Usage, for an id outside
   // the vocabulary.
@@ -32,9 +35,11 @@ class Tokenizer {
   virtual size_t vocabulary_size() const = 0;
 };
 
-// Opens the tokenizer that lies in a model directory (today: a rank file, *.tiktoken or
-// tiktoken.model, with tokenizer_config.json beside it).
-// Errors: BadModel, naming file and line, or what was looked for; Io.
+// Opens the tokenizer that lies in a model directory: today a rank file, tiktoken.model or else the
+// one file *.tiktoken, with the names of the control tokens in tokenizer_config.json beside it;
+// without that file they have the names of K3.
+//
+// Errors: BadModel, naming file and line or field, or what was looked for; Io.
 Result<std::unique_ptr<Tokenizer>> open_tokenizer(const io::Storage& storage,
                                                   const std::string& directory);
 

@@ -9,11 +9,11 @@
 
 namespace deltafin::test {
 
-std::string golden_path(const std::string& name) {
-  return std::string(DELTAFIN_SOURCE_DIR) + "/tests/golden/" + name;
+std::string source_path(const std::string& path) {
+  return std::string(DELTAFIN_SOURCE_DIR) + "/" + path;
 }
 
-std::string demo_path() { return std::string(DELTAFIN_SOURCE_DIR) + "/models/demo"; }
+std::string golden_path(const std::string& name) { return source_path("tests/golden/" + name); }
 
 Golden::Golden(const std::string& name) {
   const std::string folder = golden_path(name);
@@ -23,8 +23,8 @@ Golden::Golden(const std::string& name) {
   data_.assign(std::istreambuf_iterator<char>(body), {});
   const nlohmann::json json = nlohmann::json::parse(header);
   for (const auto& [key, value] : json.at("arrays").items())
-    arrays_.push_back({key, value.at("dtype"), value.at("shape"), value.at("offset"),
-                       value.at("bytes")});
+    arrays_.push_back(
+        {key, value.at("dtype"), value.at("shape"), value.at("offset"), value.at("bytes")});
 }
 
 bool Golden::has(const std::string& array) const {

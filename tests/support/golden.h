@@ -9,9 +9,9 @@
 
 namespace deltafin::test {
 
-// tests/golden/<name>, or models/<name>, under the source tree.
+// A path under the source tree, and tests/golden/<name>.
+std::string source_path(const std::string& path);
 std::string golden_path(const std::string& name);
-std::string demo_path();
 
 class Golden {
  public:

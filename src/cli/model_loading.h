@@ -1,0 +1,72 @@
+// From MODEL and the flags to an engine that is ready to run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "checkpoint/contract.h"
+#include "cli/command_line.h"
+#include "engine/engine.h"
+#include "io/file.h"
+#include "io/reader.h"
+
+namespace deltafin::cli {
+
+struct EngineFlags {
+  std::optional<uint64_t> threads, expert_cache_bytes, prefill_rows;
+  std::optional<std::string> isa;
+
+  // The flags must outlive the command line's parse().
+  void declare(CommandLine& line);
+};
+
+// The contract of the model in `directory`, from its config.json alone. Errors: BadModel, Io; those of a
+// whole survey where that can say more than the config.
+Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,
+                                                const std::string& directory);
+
+// One line about config fields that we do not know; empty when there are none.
+std::string unknown_fields_warning(const checkpoint::ModelContract& contract);
+
+// The bytes of the "MemAvailable:" line of /proc/meminfo. Empty when there is none.
+std::optional<uint64_t> parse_available_memory(std::string_view meminfo);
+
+// Memory for experts where nobody says how much: all of them, but at most a quarter of what is available
+// and at least 64 MiB.
+uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
+                              std::optional<uint64_t> available_bytes);
+
+// The flags with every default filled in. Errors: Usage, for an instruction set that is not here.
+Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
+                                             const checkpoint::ModelContract& contract);
+
+// An engine and the world it lives in.
+class LoadedModel {
+ public:
+  // Shows progress on standard error. Errors: BadModel, Io, OverBudget, Cancelled.
+  static Result<std::unique_ptr<LoadedModel>> open(const std::string& directory,
+                                                   const engine::EngineOptions& options,
+                                                   const CancelToken& cancel);
+
+  engine::Engine& engine() { return *engine_; }
+  const Clock& clock() const { return clock_; }
+  const io::Reader& reader() const { return *reader_; }
+  std::chrono::nanoseconds load_time() const { return load_time_; }
+
+ private:
+  LoadedModel();
+
+  io::PosixStorage storage_;
+  std::unique_ptr<io::Reader> reader_;
+  SystemClock clock_;
+  std::chrono::nanoseconds load_time_{0};
+  std::unique_ptr<engine::Engine> engine_;  // dies before what it lives on
+};
+
+}  // namespace deltafin::cli

@@ -1,0 +1,116 @@
+#include "cli/sampling.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/limits.h"
+
+namespace deltafin::cli {
+
+using engine::SamplingParameters;
+
+namespace {
+
+bool wants_sampling(const SamplingFlags& flags) {
+  return flags.sample || flags.temperature || flags.top_p || flags.min_p || flags.top_k;
+}
+
+// 0.6f as 0.6 and not as 0.60000002384: the shortest decimal that reads back as the same float.
+double shortest(float value) {
+  const std::string text = fmt::format("{}", value);
+  double result = value;
+  std::from_chars(text.data(), text.data() + text.size(), result);
+  return result;
+}
+
+}  // namespace
+
+void SamplingFlags::declare(CommandLine& line) {
+  line.group("choice of tokens (default: greedy, the most likely token)");
+  line.toggle("--sample",
+              "draw tokens at random, with the parameters of the model's generation_config.json "
+              "(temperature 1 where it has none)",
+              sample);
+  line.flag("--temperature", "T", "sample with this temperature; 0 is greedy", real_into(temperature));
+  line.flag("--top-k", "N", "sample among the N most likely tokens; 0: all",
+            integer_into(top_k, 0, limits::kVocabulary));
+  line.flag("--top-p", "P", "sample among the most likely tokens that together reach P",
+            real_into(top_p));
+  line.flag("--min-p", "P", "drop tokens less likely than P times the most likely one",
+            real_into(min_p));
+  line.flag("--repetition-penalty", "X",
+            "divide positive logits of tokens seen so far by X, multiply negative ones; 1: none. The "
+            "penalties work with greedy choice too",
+            real_into(repetition_penalty));
+  line.flag("--presence-penalty", "X", "subtract X from the logits of tokens seen so far",
+            real_into(presence_penalty));
+  line.flag("--frequency-penalty", "X", "subtract X for every time the token was seen",
+            real_into(frequency_penalty));
+  line.flag("--seed", "N", "the same seed draws the same tokens, on every machine (default: new each run)",
+            integer_into(seed, 0, UINT64_MAX));
+}
+
+Result<SamplingParameters> combine(const SamplingFlags& flags, const GenerationDefaults& defaults,
+                                   uint64_t drawn_seed) {
+  SamplingParameters parameters;
+  if (wants_sampling(flags)) {
+    parameters.temperature = flags.temperature.value_or(defaults.temperature.value_or(1.0f));
+    parameters.top_p = flags.top_p.value_or(defaults.top_p.value_or(1.0f));
+    parameters.min_p = flags.min_p.value_or(defaults.min_p.value_or(0.0f));
+    parameters.top_k = static_cast<uint32_t>(flags.top_k.value_or(defaults.top_k.value_or(0)));
+    parameters.repetition_penalty = defaults.repetition_penalty.value_or(1.0f);
+  }
+  parameters.repetition_penalty = flags.repetition_penalty.value_or(parameters.repetition_penalty);
+  parameters.presence_penalty = flags.presence_penalty.value_or(0.0f);
+  parameters.frequency_penalty = flags.frequency_penalty.value_or(0.0f);
+  parameters.seed = flags.seed.value_or(drawn_seed);
+  // Only logit biases, which have no flag, depend on the size of the vocabulary.
+  TRY_STATUS(engine::validate(parameters, 0));
+  return parameters;
+}
+
+uint64_t draw_seed() {
+  uint32_t seed = 0;
+  // Cannot fail for so few bytes; if it did, 0 would be as good a seed as any.
+  if (::getrandom(&seed, sizeof seed, 0) != sizeof seed) return 0;
+  return seed;
+}
+
+std::string describe(const SamplingParameters& p) {
+  std::string text;
+  const auto add = [&](bool shown, const std::string& part) {
+    if (shown) text += (text.empty() ? "" : ", ") + part;
+  };
+  const bool sampled = p.temperature > 0;
+  add(!sampled, "greedy");
+  add(sampled, fmt::format("temperature {}", p.temperature));
+  add(sampled && p.top_k != 0, fmt::format("top-k {}", p.top_k));
+  add(sampled && p.top_p != 1, fmt::format("top-p {}", p.top_p));
+  add(sampled && p.min_p != 0, fmt::format("min-p {}", p.min_p));
+  add(p.repetition_penalty != 1, fmt::format("repetition penalty {}", p.repetition_penalty));
+  add(p.presence_penalty != 0, fmt::format("presence penalty {}", p.presence_penalty));
+  add(p.frequency_penalty != 0, fmt::format("frequency penalty {}", p.frequency_penalty));
+  add(sampled, fmt::format("seed {}", p.seed));
+  return text;
+}
+
+nlohmann::ordered_json to_json(const SamplingParameters& p) {
+  const bool sampled = p.temperature > 0;
+  nlohmann::ordered_json json = {{"mode", sampled ? "sample" : "greedy"},
+                                 {"temperature", shortest(p.temperature)}};
+  if (sampled) {
+    json["top_k"] = p.top_k;
+    json["top_p"] = shortest(p.top_p);
+    json["min_p"] = shortest(p.min_p);
+    json["seed"] = p.seed;
+  }
+  json["repetition_penalty"] = shortest(p.repetition_penalty);
+  json["presence_penalty"] = shortest(p.presence_penalty);
+  json["frequency_penalty"] = shortest(p.frequency_penalty);
+  return json;
+}
+
+}  // namespace deltafin::cli

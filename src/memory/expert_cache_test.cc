@@ -1,0 +1,81 @@
+#include "memory/expert_cache.h"
+
+#include <gtest/gtest.h>
+
+namespace deltafin::memory {
+namespace {
+
+ExpertCache::Slot bring_in(ExpertCache& cache, size_t key) {
+  const ExpertCache::Slot slot = cache.start_read(key).value();
+  cache.read_done(slot);
+  cache.release(slot);
+  return slot;
+}
+
+bool holds(ExpertCache& cache, size_t key) {
+  const std::optional<ExpertCache::Slot> slot = cache.lease(key);
+  if (slot) cache.release(*slot);
+  return slot.has_value();
+}
+
+TEST(ExpertCache, EvictsTheLeastRecentlyUsed) {
+  ExpertCache cache(2, 10);
+  bring_in(cache, 1);
+  bring_in(cache, 2);
+  EXPECT_TRUE(holds(cache, 1));  // a use: 2 is now the oldest
+  bring_in(cache, 3);
+  EXPECT_TRUE(holds(cache, 1));
+  EXPECT_FALSE(holds(cache, 2));
+  EXPECT_TRUE(holds(cache, 3));
+}
+
+TEST(ExpertCache, NeverEvictsALeasedSlot) {
+  ExpertCache cache(2, 10);
+  bring_in(cache, 1);
+  bring_in(cache, 2);
+  const ExpertCache::Slot first = cache.lease(1).value(), second = cache.lease(2).value();
+  EXPECT_FALSE(cache.start_read(3).has_value());
+  cache.release(first);
+  EXPECT_EQ(cache.start_read(3), first);
+  cache.read_failed(first);
+  cache.release(second);
+}
+
+TEST(ExpertCache, DoesNotShowAnExpertThatIsStillBeingRead) {
+  ExpertCache cache(1, 10);
+  const ExpertCache::Slot slot = cache.start_read(4).value();
+  EXPECT_FALSE(cache.lease(4).has_value());
+  cache.read_done(slot);
+  cache.release(slot);
+  EXPECT_TRUE(holds(cache, 4));
+}
+
+TEST(ExpertCache, ForgetsAFailedReadAndUsesItsSlotFirst) {
+  ExpertCache cache(2, 10);
+  bring_in(cache, 1);
+  const ExpertCache::Slot slot = cache.start_read(2).value();
+  cache.read_failed(slot);
+  EXPECT_FALSE(holds(cache, 2));
+  EXPECT_EQ(cache.start_read(3), slot);
+  EXPECT_TRUE(holds(cache, 1));
+}
+
+TEST(ExpertCache, CountsLeases) {
+  ExpertCache cache(1, 10);
+  const ExpertCache::Slot slot = bring_in(cache, 1);
+  cache.lease(1).value();
+  cache.lease(1).value();
+  cache.release(slot);
+  EXPECT_FALSE(cache.start_read(2).has_value());
+  cache.release(slot);
+  EXPECT_TRUE(cache.start_read(2).has_value());
+}
+
+TEST(ExpertCacheDeathTest, ReleaseOfWhatIsNotLeasedIsABug) {
+  ExpertCache cache(1, 10);
+  const ExpertCache::Slot slot = bring_in(cache, 1);
+  EXPECT_DEATH(cache.release(slot), "lease_count > 0");
+}
+
+}  // namespace
+}  // namespace deltafin::memory

@@ -1,0 +1,238 @@
+// The whole engine on a simulated disk and clock: reads are delayed, reordered, cut short and fail,
+// all from one seed. Whatever happens, the bits are those of the quiet disk or the error is clean,
+// and the engine stays usable.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+#include "engine/generate.h"
+#include "engine/pass.h"
+#include "io/simulated.h"
+#include "support/engine_fixture.h"
+#include "support/golden.h"
+
+namespace deltafin {
+namespace {
+
+using engine::Engine;
+using engine::EngineOptions;
+using engine::Sequence;
+using testing::HasSubstr;
+
+const char* const kCheckpoint = "tiny-k3";
+
+std::vector<TokenId> prompt() { return test::to_tokens(test::Golden("golden-k3").i32("p1.ids")); }
+
+// An engine on a simulated disk that shows the golden checkpoint.
+struct Simulation {
+  explicit Simulation(uint64_t seed, uint64_t cache_bytes = 1)
+      : storage(real), reader(io::make_simulated_reader({.seed = seed}, clock)) {
+    options.expert_cache_bytes = cache_bytes;  // 1: almost every expert is read again
+    options.thread_count = 2;
+  }
+
+  Result<std::unique_ptr<Engine>> open() {
+    return Engine::open({.storage = storage, .reader = *reader, .clock = clock},
+                        test::golden_path(kCheckpoint), options, {}, never);
+  }
+
+  Status run(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens,
+             std::vector<float>* logits = nullptr) {
+    const engine::PassRequest request{
+        .sequence = &sequence, .tokens = tokens, .logits = engine::LogitsOf::AllRows};
+    TRY(engine::Pass pass, engine::run_pass(engine, std::span(&request, 1), never));
+    if (logits != nullptr) {
+      for (size_t row = 0; row < tokens.size(); ++row) {
+        const std::span<const float> values = pass.logits(0, row);
+        logits->insert(logits->end(), values.begin(), values.end());
+      }
+    }
+    pass.commit(0, tokens.size());
+    return {};
+  }
+
+  io::PosixStorage real;
+  io::SimulatedStorage storage;
+  SimulatedClock clock;
+  std::unique_ptr<io::Reader> reader;
+  EngineOptions options;
+  const CancelToken never;
+};
+
+std::vector<float> quiet_logits() {
+  test::EngineFixture fixture(test::golden_path(kCheckpoint));
+  Sequence sequence = fixture.engine().new_sequence();
+  const std::vector<TokenId> tokens = prompt();
+  return test::all_logits(fixture.engine(), sequence, tokens, tokens.size());
+}
+
+void expect_same_bits(const std::vector<float>& found, const std::vector<float>& expected,
+                      const std::string& what) {
+  ASSERT_EQ(found.size(), expected.size()) << what;
+  EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << what;
+}
+
+TEST(Simulation, DelaysReorderingAndTransientFaultsDoNotChangeABit) {
+  const std::vector<float> expected = quiet_logits();
+  const std::vector<TokenId> tokens = prompt();
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    Simulation simulation(seed, seed % 2 == 0 ? 1 : 100'000);
+    const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
+    simulation.storage.set_faults(
+        {.seed = seed, .eio_probability = 0.1f, .short_read_probability = 0.2f});
+    Sequence sequence = engine->new_sequence();
+    std::vector<float> logits;
+    const Status status = simulation.run(*engine, sequence, tokens, &logits);
+    ASSERT_TRUE(status) << "seed " << seed << ": " << status.error().what;
+    expect_same_bits(logits, expected, "seed " + std::to_string(seed));
+    EXPECT_GT(simulation.storage.snapshot().faults, 0u) << "seed " << seed;
+    EXPECT_GT(simulation.reader->snapshot().retries, 0u) << "seed " << seed;
+  }
+}
+
+TEST(Simulation, OneSeedGivesOneRun) {
+  std::vector<std::chrono::nanoseconds> ends;
+  for (int i = 0; i < 2; ++i) {
+    Simulation simulation(77);
+    const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
+    Sequence sequence = engine->new_sequence();
+    ASSERT_TRUE(simulation.run(*engine, sequence, prompt()));
+    ends.push_back(simulation.clock.now());
+  }
+  EXPECT_EQ(ends[0], ends[1]);
+}
+
+// A swarm of permanent faults: each run either has the right bits or fails cleanly, and once the
+// disk is healed the same sequence goes on as if nothing had been.
+TEST(Simulation, PermanentFaultsAreCleanErrorsAndTheNextRequestWorks) {
+  const std::vector<float> expected = quiet_logits();
+  const std::vector<TokenId> tokens = prompt();
+  const size_t vocab = expected.size() / tokens.size();
+  int failures = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    Simulation simulation(seed);
+    const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
+    Sequence sequence = engine->new_sequence();
+    ASSERT_TRUE(simulation.run(*engine, sequence, std::span(tokens).first(5)));
+    simulation.storage.set_faults({.seed = seed,
+                                   .eio_probability = 0.002f,
+                                   .short_read_probability = 0.002f,
+                                   .random_duration = io::FaultDuration::Permanent});
+    const Status status = simulation.run(*engine, sequence, std::span(tokens).subspan(5));
+    if (!status) {
+      ++failures;
+      EXPECT_EQ(status.error().code, ErrorCode::Io) << status.error().what;
+      EXPECT_THAT(status.error().what, HasSubstr(".safetensors")) << seed;
+      EXPECT_THAT(status.error().what, HasSubstr("offset")) << seed;
+      EXPECT_THAT(status.error().what, HasSubstr("layer")) << seed;
+      EXPECT_EQ(sequence.position_count(), 5u);
+    } else {
+      sequence = engine->new_sequence();
+      simulation.storage.set_faults({});
+      ASSERT_TRUE(simulation.run(*engine, sequence, std::span(tokens).first(5)));
+    }
+    simulation.storage.set_faults({});
+    std::vector<float> logits;
+    ASSERT_TRUE(simulation.run(*engine, sequence, std::span(tokens).subspan(5), &logits));
+    expect_same_bits(logits, {expected.begin() + ptrdiff_t(5 * vocab), expected.end()},
+                     "seed " + std::to_string(seed));
+  }
+  EXPECT_GT(failures, 3) << "the faults are too rare to test anything";
+  EXPECT_LT(failures, 12) << "the faults are too frequent to test the other side";
+}
+
+TEST(Simulation, ATrunkThatCannotBeReadRefusesToOpenAndNamesTheFile) {
+  Simulation simulation(5);
+  simulation.storage.set_faults(
+      {.ranges = {{.file = "model-00001-of-000011.safetensors", .offset = 100'000, .size = 1}}});
+  const Result<std::unique_ptr<Engine>> engine = simulation.open();
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().code, ErrorCode::Io);
+  EXPECT_THAT(engine.error().what, HasSubstr("model-00001-of-000011.safetensors"));
+}
+
+// Breaks one byte of one expert's scales in a copy of its shard.
+TEST(Simulation, AScaleOf255IsACleanErrorWhenThatExpertIsRead) {
+  Simulation simulation(6);
+  const checkpoint::Checkpoint checkpoint =
+      test::value_of(checkpoint::Checkpoint::open(simulation.real, test::golden_path(kCheckpoint)));
+  // Every expert of layer 3 gets a bad scale, so whichever is chosen first is refused.
+  const uint32_t layer = 3;
+  const checkpoint::TensorLocation& first =
+      checkpoint.expert(layer, 0)[size_t(checkpoint::ExpertPart::W1Scale)];
+  const io::File& shard = checkpoint.file(first.file);
+  std::vector<std::byte> bytes(shard.size());
+  ASSERT_TRUE(io::read_exactly(shard, 0, bytes));
+  for (uint32_t expert = 0; expert < 32; ++expert) {
+    const checkpoint::TensorLocation& scale =
+        checkpoint.expert(layer, expert)[size_t(checkpoint::ExpertPart::W2Scale)];
+    ASSERT_EQ(scale.file, first.file);
+    bytes[scale.offset + scale.size - 1] = std::byte{255};
+  }
+  simulation.storage.add_file(shard.path(), bytes);
+  const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
+  Sequence sequence = engine->new_sequence();
+  const Status status = simulation.run(*engine, sequence, prompt());
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::BadModel);
+  EXPECT_THAT(status.error().what, HasSubstr("255"));
+  EXPECT_THAT(status.error().what, HasSubstr("layer 3"));
+  EXPECT_THAT(status.error().what, HasSubstr("model-00004-of-000011.safetensors"));
+}
+
+// Cancels when a chosen layer has been routed, in the middle of a pass.
+class CancelAtLayer final : public model::Observer {
+ public:
+  CancelAtLayer(CancelToken& token, size_t layer) : token_(token), layer_(layer) {}
+  void on_routes(size_t layer, std::span<const numerics::Route>) override {
+    if (layer == layer_) token_.cancel();
+  }
+
+ private:
+  CancelToken& token_;
+  size_t layer_;
+};
+
+TEST(Simulation, ACancelInAnyLayerLeavesSequenceAndEngineUsable) {
+  const std::vector<float> expected = quiet_logits();
+  const std::vector<TokenId> tokens = prompt();
+  const size_t vocab = expected.size() / tokens.size();
+  Simulation simulation(9);
+  const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
+  Sequence sequence = engine->new_sequence();
+  ASSERT_TRUE(simulation.run(*engine, sequence, std::span(tokens).first(5)));
+  for (size_t layer = 1; layer < engine->layer_count(); ++layer) {
+    CancelToken token;
+    CancelAtLayer observer(token, layer);
+    engine->set_observer(&observer);
+    const engine::PassRequest request{.sequence = &sequence,
+                                      .tokens = std::span(tokens).subspan(5)};
+    const Result<engine::Pass> pass = engine::run_pass(*engine, std::span(&request, 1), token);
+    ASSERT_FALSE(pass);
+    EXPECT_EQ(pass.error().code, ErrorCode::Cancelled);
+    engine->set_observer(nullptr);
+  }
+  std::vector<float> logits;
+  ASSERT_TRUE(simulation.run(*engine, sequence, std::span(tokens).subspan(5), &logits));
+  expect_same_bits(logits, {expected.begin() + ptrdiff_t(5 * vocab), expected.end()},
+                   "after cancels");
+}
+
+TEST(Simulation, EachNeededExpertIsReadOncePerPassAndLayer) {
+  Simulation simulation(10);  // a cache of two experts: nothing survives from layer to layer
+  const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
+  Sequence sequence = engine->new_sequence();
+  ASSERT_TRUE(simulation.run(*engine, sequence, prompt()));
+  const memory::ExpertCounters counters = engine->snapshot().experts;
+  EXPECT_EQ(counters.cache_slots, 2u);
+  EXPECT_EQ(counters.misses, counters.experts_used - counters.hits);
+  EXPECT_LE(counters.misses, 8u * 32u);                 // MoE layers x experts
+  EXPECT_EQ(counters.edges, 8u * prompt().size() * 4);  // MoE layers x rows x top-4
+  const uint64_t expert_bytes = 3 * (32 * 64 / 2 + 32 * 64 / 32);
+  EXPECT_EQ(counters.bytes_read, counters.misses * expert_bytes);
+}
+
+}  // namespace
+}  // namespace deltafin
