@@ -37,7 +37,7 @@ bool is_plain_file_name(std::string_view name) {
 // Builds an Index from a stream of (tensor, shard) pairs.
 class IndexReader {
  public:
-  Status read(std::string_view json);
+  Status read(std::string json);
   Index finish() &&;
 
  private:
@@ -53,11 +53,13 @@ class IndexReader {
   bool has_weight_map_ = false;
 };
 
-Status IndexReader::read(std::string_view json) {
-  const simdjson::padded_string text(json);
+Status IndexReader::read(std::string json) {
+  json.reserve(json.size() + simdjson::SIMDJSON_PADDING);
   ondemand::parser parser;
   ondemand::document document;
-  if (const simdjson::error_code code = parser.iterate(text).get(document)) return bad_json(code);
+  const simdjson::error_code parsed =
+      parser.iterate(json.data(), json.size(), json.capacity()).get(document);
+  if (parsed) return bad_json(parsed);
   ondemand::object root;
   if (const simdjson::error_code code = document.get_object().get(root)) {
     return code == simdjson::INCORRECT_TYPE ? refuse("not a JSON object") : bad_json(code);
@@ -176,13 +178,13 @@ Status IndexReader::sort_entries() {
 
 Index IndexReader::finish() && { return std::move(index_); }
 
-Result<Index> Index::parse(std::string_view json) {
+Result<Index> Index::parse(std::string json) {
   if (json.size() > limits::kIndexBytes) {
     return refuse(
         fmt::format("{} bytes long, expected at most {}", json.size(), limits::kIndexBytes));
   }
   IndexReader reader;
-  TRY_STATUS(reader.read(json));
+  TRY_STATUS(reader.read(std::move(json)));
   return std::move(reader).finish();
 }
 

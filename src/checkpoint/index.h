@@ -26,11 +26,12 @@ class Index {
     uint32_t shard = 0;  // into shards()
   };
 
-  // Pure. Messages name the field or tensor; the caller puts the file in front. Values that have no
-  // influence (everything but weight_map and metadata.total_size) are skipped unread.
-  // Errors: BadModel; a shard name that is not a plain *.safetensors file name, so that no index
-  // can reach outside its folder; a tensor listed twice.
-  static Result<Index> parse(std::string_view json);
+  // Pure; takes the text by value because it is large and must be padded in place. Messages name
+  // the field or tensor; the caller puts the file in front. Values that have no influence
+  // (everything but weight_map and metadata.total_size) are skipped unread. Errors: BadModel; a
+  // shard name that is not a plain *.safetensors file name, so that no index can reach outside its
+  // folder; a tensor listed twice.
+  static Result<Index> parse(std::string json);
 
   // Sorted, each once.
   const std::vector<std::string>& shards() const { return shards_; }

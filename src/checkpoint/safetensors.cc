@@ -1,7 +1,6 @@
 #include "checkpoint/safetensors.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -126,12 +125,12 @@ Result<TensorEntry> check_span(std::string_view name, RawTensor raw) {
   const std::optional<uint64_t> bytes =
       elements ? checked_multiply(*elements, bytes_of(entry.dtype)) : std::nullopt;
   if (!bytes) {
-    return refuse(fmt::format("shape [{}] of {} does not fit into 64 bits",
-                              fmt::join(entry.shape, ", "), name_of(entry.dtype)));
+    return refuse(fmt::format("shape {} of {} does not fit into 64 bits",
+                              describe_shape(entry.shape), name_of(entry.dtype)));
   }
   if (*bytes != entry.end - entry.begin) {
-    return refuse(fmt::format("shape [{}] of {} takes {} bytes, but data_offsets [{}, {}] hold {}",
-                              fmt::join(entry.shape, ", "), name_of(entry.dtype), *bytes,
+    return refuse(fmt::format("shape {} of {} takes {} bytes, but data_offsets [{}, {}] hold {}",
+                              describe_shape(entry.shape), name_of(entry.dtype), *bytes,
                               entry.begin, entry.end, entry.end - entry.begin));
   }
   return entry;

@@ -118,7 +118,7 @@ class Finder {
     const bool listed = std::any_of(entries_.begin(), entries_.end(),
                                     [](const auto& entry) { return entry.name == kIndexFile; });
     if (!listed) return std::nullopt;
-    const Result<std::string> text =
+    Result<std::string> text =
         io::read_text(storage_, io::join_path(directory_, kIndexFile), limits::kIndexBytes);
     if (!text) {
       // The message names the path.
@@ -133,7 +133,7 @@ class Finder {
                      .advice = fmt::format("run `git lfs pull` in {}", directory_)});
       return std::nullopt;
     }
-    Result<Index> index = Index::parse(*text);
+    Result<Index> index = Index::parse(std::move(*text));
     if (!index) {
       problems_.add({.kind = ProblemKind::BadIndex,
                      .file = kIndexFile,

@@ -1,13 +1,13 @@
 #include "checkpoint/survey.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <span>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/limits.h"
 #include "checkpoint/config.h"
 #include "checkpoint/download_traces.h"
@@ -24,13 +24,10 @@ constexpr size_t kShardNamesShown = 200;  // K3 has 96 shards: every missing one
 constexpr size_t kIgnoredPatterns = 32;   // beyond these, names are counted under "*"
 
 std::string join_names(const std::vector<std::string>& names, size_t count) {
-  std::string text = fmt::format("{}", fmt::join(names, ", "));
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   if (count > names.size()) text += fmt::format(" and {} more", count - names.size());
   return text;
-}
-
-std::string describe_shape(const std::vector<uint64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
 std::string describe_shapes(const std::vector<std::vector<uint64_t>>& shapes) {
@@ -467,6 +464,9 @@ Survey Survey::of(const io::Storage& storage, const std::string& directory) {
 
 Result<Checkpoint> Survey::into_checkpoint() && {
   if (!is_usable()) return std::unexpected(problems_.to_error(directory_));
+  // Nothing may be missing without a problem that says so.
+  CHECK(contract_ && globals_.is_complete());
+  CHECK(std::ranges::all_of(layers_, &Completeness::is_complete));
   return Checkpoint(std::move(directory_), std::move(*contract_), std::move(tables_));
 }
 

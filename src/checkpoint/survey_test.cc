@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "base/philox.h"
 #include "checkpoint/mini_checkpoint.h"
 
 namespace deltafin::checkpoint {
@@ -461,6 +462,65 @@ TEST(Survey, SeesUnfinishedFilesWhereDownloadersLeaveThem) {
     EXPECT_EQ(survey.problems().count_of(ProblemKind::UnfinishedDownload), 1u);
     EXPECT_TRUE(survey.is_usable());
   }
+}
+
+// One random act of damage (or of harmless change) to a checkpoint.
+void change_something(Random& random, MiniCheckpoint& checkpoint) {
+  auto chosen = checkpoint.shards.begin();
+  std::advance(chosen, static_cast<long>(random.below(checkpoint.shards.size())));
+  auto& [file, shard] = *chosen;
+  if (shard.tensors.empty()) return;
+  const size_t at = random.below(shard.tensors.size());
+  MiniTensor& tensor = shard.tensors[at];
+  switch (random.below(9)) {
+    case 0:
+      shard.tensors.erase(shard.tensors.begin() + static_cast<long>(at));
+      break;
+    case 1:
+      checkpoint.shards[MiniCheckpoint::kRest].tensors.push_back(tensor);
+      break;
+    case 2:
+      tensor.name += "x";
+      break;
+    case 3:
+      tensor.dtype = tensor.dtype == "U8" ? "I8" : "F32";
+      break;
+    case 4:
+      tensor.shape.push_back(1);
+      break;
+    case 5:
+      shard.extra_bytes = -static_cast<int64_t>(random.below(50));
+      break;
+    case 6:
+      checkpoint.index["weight_map"].erase(tensor.name);
+      break;
+    case 7:
+      checkpoint.index["weight_map"][tensor.name] = MiniCheckpoint::kLayer0;
+      break;
+    case 8:
+      checkpoint.files[file] = kPointer;
+      break;
+  }
+}
+
+TEST(Survey, IsNeverUsableWhenSomethingIsMissing) {
+  int usable_count = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    MiniCheckpoint checkpoint;
+    for (uint64_t n = random.below(3); n-- > 0;) change_something(random, checkpoint);
+    if (random.below(4) == 0) checkpoint.index = nullptr;
+    const Survey survey = survey_of(checkpoint);
+    bool is_whole = survey.globals().is_complete();
+    for (const Completeness& layer : survey.layers()) is_whole = is_whole && layer.is_complete();
+    // Complete yet unusable happens (a tensor too many); usable yet incomplete never.
+    if (survey.is_usable()) {
+      ++usable_count;
+      EXPECT_TRUE(is_whole) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(usable_count, 50);
+  EXPECT_LT(usable_count, 250);
 }
 
 }  // namespace

@@ -43,4 +43,14 @@ const char* name_of(DType dtype) { return row_of(dtype).name; }
 
 uint64_t bytes_of(DType dtype) { return row_of(dtype).bytes; }
 
+std::string describe_shape(std::span<const uint64_t> shape) {
+  std::string text = "[";
+  for (const uint64_t axis : shape) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(axis);
+  }
+  text += "]";
+  return text;
+}
+
 }  // namespace deltafin::checkpoint

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ enum class DType : uint8_t {
 std::optional<DType> parse_dtype(std::string_view name);  // "BF16"; empty when unknown
 const char* name_of(DType dtype);
 uint64_t bytes_of(DType dtype);  // per element
+
+// "[128, 1, 4]", for messages.
+std::string describe_shape(std::span<const uint64_t> shape);
 
 // What a tensor is for. One list for all families; a layer has the roles its contract names.
 enum class TensorRole : uint8_t {

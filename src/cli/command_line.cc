@@ -29,7 +29,7 @@ CLI::Option* add_text_option(CLI::App& app, const std::string& name) {
 
 struct CommandLine::Entry {
   EntryKind kind;
-  std::string name;   // "MODEL", "--seed"
+  std::string name;        // "MODEL", "--seed"
   std::string value = {};  // "N"; empty unless a Flag
   std::string help;
   std::string group;
@@ -49,9 +49,9 @@ CommandLine::CommandLine(std::string usage, std::string about)
       about_(std::move(about)),
       parser_(std::make_unique<Parser>()) {
   CLI::App& app = parser_->app;
-  app.set_help_flag();    // ours does not throw
-  app.allow_extras();     // so that we can say what is wrong with them
-  app.set_config();       // no flags from files
+  app.set_help_flag();  // ours does not throw
+  app.allow_extras();   // so that we can say what is wrong with them
+  app.set_config();     // no flags from files
   app.allow_windows_style_options(false);
   parser_->help = app.add_flag("-h,--help");
 }
@@ -101,12 +101,15 @@ std::vector<std::string> CommandLine::flag_names() const {
   return names;
 }
 
-std::unexpected<Error> CommandLine::refuse(const std::string& what, const std::string& advice) const {
-  const std::string more = advice.empty() ? fmt::format("see: deltafin {} --help", command_) : advice;
+std::unexpected<Error> CommandLine::refuse(const std::string& what,
+                                           const std::string& advice) const {
+  const std::string more =
+      advice.empty() ? fmt::format("see: deltafin {} --help", command_) : advice;
   return fail(ErrorCode::Usage, what + "\n  " + more);
 }
 
-std::unexpected<Error> CommandLine::refuse_leftover(const std::vector<std::string>& leftover) const {
+std::unexpected<Error> CommandLine::refuse_leftover(
+    const std::vector<std::string>& leftover) const {
   for (const std::string& word : leftover) {
     if (!word.starts_with('-')) continue;
     const std::string name = word.substr(0, word.find('='));
@@ -129,7 +132,8 @@ std::vector<std::string> CommandLine::split_empty_values(
     const std::vector<std::string>& arguments) const {
   std::vector<std::string> result;
   for (const std::string& argument : arguments) {
-    const std::string name = argument.substr(0, argument.size() - (argument.ends_with('=') ? 1 : 0));
+    const std::string name =
+        argument.substr(0, argument.size() - (argument.ends_with('=') ? 1 : 0));
     const bool is_flag = std::ranges::any_of(entries_, [&](const Entry& entry) {
       return entry.kind == EntryKind::Flag && entry.name == name;
     });
@@ -174,7 +178,8 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
 }
 
 std::string CommandLine::help() const {
-  std::string text = fmt::format("usage: deltafin {}\n\n{}\n", usage_, wrapped(about_, 0, kHelpWidth));
+  std::string text =
+      fmt::format("usage: deltafin {}\n\n{}\n", usage_, wrapped(about_, 0, kHelpWidth));
   std::string group;
   const auto line = [&](const std::string& head, const std::string& explanation) {
     const std::string left = "  " + head;

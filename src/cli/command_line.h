@@ -14,15 +14,15 @@ namespace deltafin::cli {
 
 class CommandLine {
  public:
-  // `usage`: what follows "deltafin", as in "run MODEL --prompt TEXT [options]"; its first word is the
-  // command. `about`: one or more sentences.
+  // `usage`: what follows "deltafin", as in "run MODEL --prompt TEXT [options]"; its first word is
+  // the command. `about`: one or more sentences.
   CommandLine(std::string usage, std::string about);
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // The help text shows arguments, flags and switches in the order of these calls, under the last group.
-  // What they fill must outlive parse().
+  // The help text shows arguments, flags and switches in the order of these calls, under the last
+  // group. What they fill must outlive parse().
   void group(std::string title);
   // An argument without a dash; `name` in capitals.
   void argument(const char* name, std::string help, std::optional<std::string>& into);
@@ -58,8 +58,8 @@ class CommandLine {
   std::unique_ptr<Parser> parser_;
 };
 
-// Words of `text` in lines of at most `width` characters, all but the first indented by `indent`. Line
-// breaks in the text stay.
+// Words of `text` in lines of at most `width` characters, all but the first indented by `indent`.
+// Line breaks in the text stay.
 std::string wrapped(const std::string& text, size_t indent, size_t width);
 
 }  // namespace deltafin::cli

@@ -51,8 +51,8 @@ TEST(CommandLine, LeavesAloneWhatIsNotGiven) {
 }
 
 TEST(CommandLine, TakesAnyTextAsAValue) {
-  for (const char* text : {"", "-x", "--seed", "--help", "[EOS]", "[a,b]", "{}", "\"quoted\"", "a=b",
-                           "%%", "'", "\n", "--", "1,2", "\xff"}) {
+  for (const char* text : {"", "-x", "--seed", "--help", "[EOS]", "[a,b]", "{}", "\"quoted\"",
+                           "a=b", "%%", "'", "\n", "--", "1,2", "\xff"}) {
     Shop shop;
     EXPECT_EQ(shop.line.parse({"demo", "--prompt", text}), CommandLine::Parsed::Run) << text;
     EXPECT_EQ(shop.prompt, text);

@@ -39,8 +39,8 @@ nlohmann::ordered_json to_json(const TokenEvent& token, std::chrono::nanoseconds
 
 nlohmann::ordered_json run_error_event(const Error& error);
 
-// Writes one event a line, each at once. Without a file it does nothing. After a failed write it takes no
-// more, and status() tells.
+// Writes one event a line, each at once. Without a file it does nothing. After a failed write it
+// takes no more, and status() tells.
 class EventLog {
  public:
   explicit EventLog(std::optional<GrowingFile> file) : file_(std::move(file)) {}

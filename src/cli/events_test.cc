@@ -16,10 +16,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(Events, AreOneLineEach) {
-  EXPECT_EQ(to_line(to_json({.index = 2, .id = 17, .text = "a\nb", .is_stop = false},
-                            milliseconds(1500))),
-            R"({"event":"token","elapsed_seconds":1.5,"index":2,"id":17,"text":"a\nb","stop":false})"
-            "\n");
+  EXPECT_EQ(
+      to_line(
+          to_json({.index = 2, .id = 17, .text = "a\nb", .is_stop = false}, milliseconds(1500))),
+      R"({"event":"token","elapsed_seconds":1.5,"index":2,"id":17,"text":"a\nb","stop":false})"
+      "\n");
 }
 
 TEST(Events, HaveNoTextWithoutATokenizer) {
@@ -27,22 +28,19 @@ TEST(Events, HaveNoTextWithoutATokenizer) {
 }
 
 TEST(Events, ShowHowFarPrefillIs) {
-  const ordered_json json = prefill_progress_event({.rows_done = 10,
-                                                    .rows_in_pass = 10,
-                                                    .rows_total = 40,
-                                                    .layers_done = 2,
-                                                    .layer_count = 4},
-                                                   milliseconds(250));
-  EXPECT_EQ(json.dump(),
-            R"({"event":"prefill_progress","elapsed_seconds":0.25,"fraction":0.375,"tokens_done":10,)"
-            R"("tokens_in_pass":10,"tokens_total":40,"layers_done":2,"layer_count":4})");
+  const ordered_json json = prefill_progress_event(
+      {.rows_done = 10, .rows_in_pass = 10, .rows_total = 40, .layers_done = 2, .layer_count = 4},
+      milliseconds(250));
+  EXPECT_EQ(
+      json.dump(),
+      R"({"event":"prefill_progress","elapsed_seconds":0.25,"fraction":0.375,"tokens_done":10,)"
+      R"("tokens_in_pass":10,"tokens_total":40,"layers_done":2,"layer_count":4})");
 }
 
 TEST(Events, TellAnErrorByKindAndExitCode) {
   const ordered_json json = run_error_event({ErrorCode::BadModel, "shard is missing"});
-  EXPECT_EQ(json.dump(),
-            R"({"event":"run_error","kind":"bad or incomplete model","exit_code":3,)"
-            R"("message":"shard is missing"})");
+  EXPECT_EQ(json.dump(), R"({"event":"run_error","kind":"bad or incomplete model","exit_code":3,)"
+                         R"("message":"shard is missing"})");
 }
 
 TEST(Events, SurviveBytesThatAreNotUtf8) {

@@ -61,7 +61,8 @@ std::optional<double> unit_bytes(std::string_view unit) {
 }
 
 template <class Value>
-Setter parsed_into(std::optional<Value>& into, std::function<Result<Value>(std::string_view)> parse) {
+Setter parsed_into(std::optional<Value>& into,
+                   std::function<Result<Value>(std::string_view)> parse) {
   return [&into, parse = std::move(parse)](std::string_view text) -> Status {
     TRY(into, parse(text));
     return {};
@@ -72,9 +73,9 @@ Setter parsed_into(std::optional<Value>& into, std::function<Result<Value>(std::
 
 Result<uint64_t> parse_integer(std::string_view text, uint64_t least, uint64_t most) {
   const std::optional<uint64_t> number = whole_number<uint64_t>(text);
-  if (!number || *number < least || *number > most)
-    return refuse(text, fmt::format("an integer from {} to {}", least, most));
-  return *number;
+  if (number && *number >= least && *number <= most) return *number;
+  if (most == UINT64_MAX) return refuse(text, fmt::format("an integer of at least {}", least));
+  return refuse(text, fmt::format("an integer from {} to {}", least, most));
 }
 
 Result<float> parse_real(std::string_view text) {

@@ -19,10 +19,11 @@ namespace deltafin::cli {
 Result<uint64_t> parse_integer(std::string_view text, uint64_t least, uint64_t most);
 // Any finite number, in decimal notation.
 Result<float> parse_real(std::string_view text);
-// "2GB" (2 x 10^9), "512MiB" (512 x 2^20), "1.5 TB", or plain bytes. Units in any case; fractions are
-// cut to whole bytes.
+// "2GB" (2 x 10^9), "512MiB" (512 x 2^20), "1.5 TB", or plain bytes. Units in any case; fractions
+// are cut to whole bytes.
 Result<uint64_t> parse_size(std::string_view text);
-// "1,2,3", blanks allowed around each; at least one. Each id is one that some vocabulary could have.
+// "1,2,3", blanks allowed around each; at least one. Each id is one that some vocabulary could
+// have.
 Result<std::vector<TokenId>> parse_ids(std::string_view text);
 
 // Takes the text behind a flag to where it belongs, or says what is wrong with it.

@@ -26,6 +26,11 @@ TEST(ParseInteger, RefusesEverythingElse) {
   }
 }
 
+TEST(ParseInteger, DoesNotSpellOutALimitThatNobodyMeets) {
+  EXPECT_EQ(parse_integer("-1", 1, UINT64_MAX).error().what,
+            "found \"-1\", expected an integer of at least 1");
+}
+
 TEST(ParseReal, TakesDecimalNotation) {
   EXPECT_EQ(parse_real("0.7"), 0.7f);
   EXPECT_EQ(parse_real("-1"), -1.0f);

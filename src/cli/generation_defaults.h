@@ -19,8 +19,8 @@ struct GenerationDefaults {
   std::optional<uint32_t> top_k;
 };
 
-// Pure. Fields that we have no use for are skipped unread. Errors: BadModel, naming the field, what was
-// found and what was expected.
+// Pure. Fields that we have no use for are skipped unread. Errors: BadModel, naming the field, what
+// was found and what was expected.
 Result<GenerationDefaults> parse_generation_defaults(std::string_view json);
 
 // Of a model directory; empty when it has no such file. Errors: BadModel, Io; naming the path.

@@ -47,7 +47,8 @@ std::optional<uint64_t> available_memory() {
 Result<const numerics::Kernels*> find_isa(const std::string& name) {
   if (const numerics::Kernels* kernels = numerics::find_kernels(name)) return kernels;
   std::vector<std::string> names;
-  for (const numerics::Kernels& kernels : numerics::kernel_variants()) names.push_back(kernels.name);
+  for (const numerics::Kernels& kernels : numerics::kernel_variants())
+    names.push_back(kernels.name);
   return fail(ErrorCode::Usage, fmt::format("--isa: found \"{}\", expected one that this processor "
                                             "has: {}",
                                             name, fmt::join(names, ", ")));
@@ -59,14 +60,16 @@ void EngineFlags::declare(CommandLine& line) {
   line.group("machine");
   line.flag("--threads", "N", "compute threads (default: the physical cores this process may use)",
             integer_into(threads, 1, limits::kThreads));
-  line.flag("--isa", "NAME",
-            "instruction set: baseline, avx2 or avx512 (default: the best here); the output has the "
-            "same bits with each",
-            text_into(isa));
-  line.flag("--expert-cache", "SIZE",
-            "memory for experts, such as 2GB (10^9) or 512MiB (2^20) (default: all experts, at most a "
-            "quarter of the available memory, at least 64MiB)",
-            size_into(expert_cache_bytes));
+  line.flag(
+      "--isa", "NAME",
+      "instruction set: baseline, avx2 or avx512 (default: the best here); the output has the "
+      "same bits with each",
+      text_into(isa));
+  line.flag(
+      "--expert-cache", "SIZE",
+      "memory for experts, such as 2GB (10^9) or 512MiB (2^20) (default: all experts, at most a "
+      "quarter of the available memory, at least 64MiB)",
+      size_into(expert_cache_bytes));
   line.flag("--prefill-rows", "N",
             "tokens of the prompt that go through the layers together (default: what 1 GiB of "
             "activations allows); the output has the same bits with each",
@@ -138,9 +141,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& direct
   ProgressMeter meter("loading", style_of_standard_error(), model->clock_, write_to_standard_error);
   const auto show = [&](const memory::TrunkProgress& progress) {
     if (progress.bytes_total == 0) return;
-    meter.update(static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total),
-                 fmt::format("{} of {}", human_bytes(progress.bytes_done),
-                             human_bytes(progress.bytes_total)));
+    meter.update(
+        static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total),
+        fmt::format("{} of {}", human_bytes(progress.bytes_done),
+                    human_bytes(progress.bytes_total)));
   };
   const engine::EngineEnvironment environment{
       .storage = model->storage_, .reader = *model->reader_, .clock = model->clock_};

@@ -26,8 +26,8 @@ struct EngineFlags {
   void declare(CommandLine& line);
 };
 
-// The contract of the model in `directory`, from its config.json alone. Errors: BadModel, Io; those of a
-// whole survey where that can say more than the config.
+// The contract of the model in `directory`, from its config.json alone. Errors: BadModel, Io; those
+// of a whole survey where that can say more than the config.
 Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,
                                                 const std::string& directory);
 
@@ -37,8 +37,8 @@ std::string unknown_fields_warning(const checkpoint::ModelContract& contract);
 // The bytes of the "MemAvailable:" line of /proc/meminfo. Empty when there is none.
 std::optional<uint64_t> parse_available_memory(std::string_view meminfo);
 
-// Memory for experts where nobody says how much: all of them, but at most a quarter of what is available
-// and at least 64 MiB.
+// Memory for experts where nobody says how much: all of them, but at most a quarter of what is
+// available and at least 64 MiB.
 uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
                               std::optional<uint64_t> available_bytes);
 

@@ -18,6 +18,15 @@ std::string executable_path() {
 
 }  // namespace
 
+Result<std::string> required_model(const std::optional<std::string>& model, const char* command) {
+  if (model && !model->empty()) return *model;
+  return fail(
+      ErrorCode::Usage,
+      fmt::format("{} needs a MODEL{}\n  give a checkpoint directory, or demo for the bundled "
+                  "model",
+                  command, model ? ", and the one given is empty" : ""));
+}
+
 std::vector<std::string> bundled_model_folders(const std::string& override_folder,
                                                const std::string& executable,
                                                const std::string& source_folder) {
@@ -35,15 +44,15 @@ std::vector<std::string> bundled_model_folders(const std::string& override_folde
 Result<std::string> find_model(const io::Storage& storage, const std::string& model) {
   if (model != kBundledModel) return model;
   const char* override_folder = std::getenv("DELTAFIN_DEMO");
-  const std::vector<std::string> folders =
-      bundled_model_folders(override_folder != nullptr ? override_folder : "", executable_path(),
-                            DELTAFIN_SOURCE_DIR);
+  const std::vector<std::string> folders = bundled_model_folders(
+      override_folder != nullptr ? override_folder : "", executable_path(), DELTAFIN_SOURCE_DIR);
   for (const std::string& folder : folders)
     if (storage.exists(io::join_path(folder, "config.json"))) return folder;
-  return fail(ErrorCode::BadModel,
-              fmt::format("the bundled model is not there; looked in\n  {}\n  set DELTAFIN_DEMO to its "
-                          "folder, or write ./demo for a folder of that name",
-                          fmt::join(folders, "\n  ")));
+  return fail(
+      ErrorCode::BadModel,
+      fmt::format("the bundled model is not there; looked in\n  {}\n  set DELTAFIN_DEMO to its "
+                  "folder, or write ./demo for a folder of that name",
+                  fmt::join(folders, "\n  ")));
 }
 
 }  // namespace deltafin::cli

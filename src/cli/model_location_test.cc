@@ -11,6 +11,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+TEST(RequiredModel, IsNeitherMissingNorEmpty) {
+  EXPECT_EQ(required_model("m", "run"), "m");
+  EXPECT_THAT(required_model(std::nullopt, "run").error().what, HasSubstr("run needs a MODEL\n"));
+  EXPECT_THAT(required_model("", "run").error().what, HasSubstr("the one given is empty"));
+}
+
 TEST(BundledModel, LiesBesideAnInstalledProgramOrInTheSourceTree) {
   EXPECT_THAT(bundled_model_folders("", "/opt/bin/deltafin", "/src/deltafin"),
               ElementsAre("/opt/share/deltafin/demo", "/models/demo", "/src/deltafin/models/demo"));

@@ -23,8 +23,9 @@ std::unexpected<Error> cannot(const std::string& path, const char* what, int num
 }
 
 std::unexpected<Error> refuse_existing(const std::string& path) {
-  return fail(ErrorCode::Usage,
-              fmt::format("{} exists already\n  give another name, or --force to replace it", path));
+  return fail(
+      ErrorCode::Usage,
+      fmt::format("{} exists already\n  give another name, or --force to replace it", path));
 }
 
 int open_again(const char* path, int flags) {
@@ -110,7 +111,8 @@ Status GrowingFile::append(std::string_view bytes) {
 
 Result<PublishedFile> PublishedFile::create(const std::string& path, Existing existing) {
   switch (kind_of(path)) {
-    case PathKind::Nothing: break;
+    case PathKind::Nothing:
+      break;
     case PathKind::Other:
       return fail(ErrorCode::Usage, path + " is not a file\n  give the name of a new file");
     case PathKind::RegularFile:
@@ -118,7 +120,8 @@ Result<PublishedFile> PublishedFile::create(const std::string& path, Existing ex
   }
   const std::string folder = folder_of(path);
   const std::string name = path.substr(path.find_last_of('/') + 1);
-  if (name.empty()) return fail(ErrorCode::Usage, fmt::format("\"{}\" is not the name of a file", path));
+  if (name.empty())
+    return fail(ErrorCode::Usage, fmt::format("\"{}\" is not the name of a file", path));
   const std::string partial = fmt::format("{}/.{}.{}.partial", folder, name, ::getpid());
   Descriptor descriptor(open_again(partial.c_str(), O_CREAT | O_EXCL));
   if (!descriptor.is_open()) return cannot(path, "create a file in that folder", errno);

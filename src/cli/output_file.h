@@ -1,5 +1,5 @@
-// Files that the program writes for its user: never over an existing one unless asked to, and never a
-// write whose failure goes unseen.
+// Files that the program writes for its user: never over an existing one unless asked to, and never
+// a write whose failure goes unseen.
 #pragma once
 
 #include <cstddef>
@@ -78,7 +78,8 @@ class PublishedFile {
   Status publish();
 
  private:
-  PublishedFile(std::string path, std::string partial_path, Descriptor descriptor, Existing existing)
+  PublishedFile(std::string path, std::string partial_path, Descriptor descriptor,
+                Existing existing)
       : path_(std::move(path)),
         partial_path_(std::move(partial_path)),
         descriptor_(std::move(descriptor)),

@@ -51,7 +51,8 @@ TEST_F(OutputFile, IsNotWrittenOverAnExistingOne) {
   const Result<GrowingFile> file = GrowingFile::create(path("log"), Existing::Refuse);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code, ErrorCode::Usage);
-  EXPECT_THAT(file.error().what, HasSubstr(path("log") + " exists already\n  give another name, or"));
+  EXPECT_THAT(file.error().what,
+              HasSubstr(path("log") + " exists already\n  give another name, or"));
   const Result<PublishedFile> published = PublishedFile::create(path("log"), Existing::Refuse);
   ASSERT_FALSE(published);
   EXPECT_EQ(published.error().code, ErrorCode::Usage);

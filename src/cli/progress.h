@@ -1,5 +1,5 @@
-// How far something long has come, on standard error: a bar that redraws itself on a terminal, now and
-// then a line elsewhere, and nothing at all for what is soon done.
+// How far something long has come, on standard error: a bar that redraws itself on a terminal, now
+// and then a line elsewhere, and nothing at all for what is soon done.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@
 namespace deltafin::cli {
 
 struct Progress {
-  std::string_view what = {};      // "prefill"
-  double fraction = 0;             // of the work, 0..1
+  std::string_view what = {};  // "prefill"
+  double fraction = 0;         // of the work, 0..1
   std::chrono::nanoseconds elapsed{0};
-  std::string_view detail = {};    // "512 of 2,048 tokens"; may be empty
+  std::string_view detail = {};  // "512 of 2,048 tokens"; may be empty
 };
 
 // The time left if the rest goes as fast; negative when nobody can tell yet.

@@ -38,11 +38,12 @@ Status check_ids(const PromptFlags& flags, const std::vector<TokenId>& ids,
   const auto outside = std::ranges::find_if(
       ids, [&](TokenId id) { return id < 0 || static_cast<uint32_t>(id) >= vocab_size; });
   if (outside != ids.end())
-    return fail(ErrorCode::Usage,
-                fmt::format("{}: found token id {} in place {}, expected 0 to {}: the model has {} of "
-                            "them",
-                            source_name(flags), *outside, outside - ids.begin() + 1, vocab_size - 1,
-                            vocab_size));
+    return fail(
+        ErrorCode::Usage,
+        fmt::format("{}: found token id {} in place {}, expected 0 to {}: the model has {} of "
+                    "them",
+                    source_name(flags), *outside, outside - ids.begin() + 1, vocab_size - 1,
+                    vocab_size));
   if (ids.size() > contract.max_positions)
     return fail(ErrorCode::Usage,
                 fmt::format("{}: the prompt has {} tokens, more than the {} positions of the model",
@@ -56,8 +57,8 @@ void PromptFlags::declare(CommandLine& line) {
   line.group("prompt (exactly one)");
   line.flag("--prompt", "TEXT", "plain text: what spells a control token is encoded as text",
             text_into(text));
-  line.flag("--prompt-file", "FILE",
-            "the same from a file, every byte of it; - is standard input", text_into(file));
+  line.flag("--prompt-file", "FILE", "the same from a file, every byte of it; - is standard input",
+            text_into(file));
   line.flag("--ids", "LIST", "token ids such as 1,2,3; needs no tokenizer", ids_into(ids));
   line.toggle("--parse-special", "read spellings of control tokens in the text as those tokens",
               parse_special);
@@ -91,8 +92,9 @@ Result<std::string> read_prompt_file(const std::string& path, const CancelToken&
     }
     text.append(buffer.data(), static_cast<size_t>(got));
     if (text.size() > limits::kPromptBytes)
-      return fail(ErrorCode::Usage, fmt::format("{} has more than the {} bytes that a prompt may have",
-                                                path, limits::kPromptBytes));
+      return fail(ErrorCode::Usage,
+                  fmt::format("{} has more than the {} bytes that a prompt may have", path,
+                              limits::kPromptBytes));
   }
 }
 
@@ -115,9 +117,8 @@ Result<std::vector<TokenId>> prompt_tokens(const PromptFlags& flags, const std::
       return fail(ErrorCode::Usage,
                   fmt::format("{}: the prompt is empty; it needs at least one character",
                               source_name(flags)));
-    Result<std::vector<TokenId>> encoded =
-        tokenizer->encode(text, flags.parse_special ? text::SpecialTokens::Parse
-                                                    : text::SpecialTokens::AsText);
+    Result<std::vector<TokenId>> encoded = tokenizer->encode(
+        text, flags.parse_special ? text::SpecialTokens::Parse : text::SpecialTokens::AsText);
     if (!encoded) return std::unexpected(std::move(encoded).error().within(source_name(flags)));
     ids = std::move(*encoded);
   }

@@ -32,9 +32,9 @@ Result<std::string> read_prompt_file(const std::string& path, const CancelToken&
 // The text of the flags as it is; empty when they have ids. Errors: see read_prompt_file.
 Result<std::string> read_prompt_text(const PromptFlags& flags, const CancelToken& cancel);
 
-// The tokens of the prompt: the ids of the flags, or else `text` in tokens. `tokenizer` may be null only
-// if the flags have ids. Errors: Usage, for no token at all, text that is not UTF-8, an id outside the
-// vocabulary, or more tokens than the model has positions.
+// The tokens of the prompt: the ids of the flags, or else `text` in tokens. `tokenizer` may be null
+// only if the flags have ids. Errors: Usage, for no token at all, text that is not UTF-8, an id
+// outside the vocabulary, or more tokens than the model has positions.
 Result<std::vector<TokenId>> prompt_tokens(const PromptFlags& flags, const std::string& text,
                                            const text::Tokenizer* tokenizer,
                                            const checkpoint::ModelContract& contract);

@@ -18,7 +18,8 @@ using testing::HasSubstr;
 // One token per byte, which is all that these tests need.
 class ByteTokenizer final : public text::Tokenizer {
  public:
-  Result<std::vector<TokenId>> encode(std::string_view text, text::SpecialTokens mode) const override {
+  Result<std::vector<TokenId>> encode(std::string_view text,
+                                      text::SpecialTokens mode) const override {
     last_mode = mode;
     if (text == "\xff") return fail(ErrorCode::Usage, "the text is not UTF-8");
     return std::vector<TokenId>(text.begin(), text.end());
@@ -115,7 +116,8 @@ TEST(ReadPromptFile, SaysWhatTheSystemSays) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::Io);
   EXPECT_EQ(missing.error().what, "cannot open /nowhere/prompt.txt: No such file or directory");
-  EXPECT_THAT(read_prompt_file("/", cancel).error().what, HasSubstr("cannot read /: Is a directory"));
+  EXPECT_THAT(read_prompt_file("/", cancel).error().what,
+              HasSubstr("cannot read /: Is a directory"));
 }
 
 TEST(ReadPromptFile, StopsAtTheLimit) {

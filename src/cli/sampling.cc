@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,14 @@ double shortest(float value) {
   return result;
 }
 
+// "top_p is 2; ..." as "--top-p is 2; ...": the values of the model have been checked before, so it
+// is a flag's that is wrong.
+std::string with_flag_name(std::string message) {
+  const size_t end = std::min(message.find(' '), message.size());
+  std::replace(message.begin(), message.begin() + static_cast<ptrdiff_t>(end), '_', '-');
+  return "--" + message;
+}
+
 }  // namespace
 
 void SamplingFlags::declare(CommandLine& line) {
@@ -34,22 +43,25 @@ void SamplingFlags::declare(CommandLine& line) {
               "draw tokens at random, with the parameters of the model's generation_config.json "
               "(temperature 1 where it has none)",
               sample);
-  line.flag("--temperature", "T", "sample with this temperature; 0 is greedy", real_into(temperature));
+  line.flag("--temperature", "T", "sample with this temperature; 0 is greedy",
+            real_into(temperature));
   line.flag("--top-k", "N", "sample among the N most likely tokens; 0: all",
             integer_into(top_k, 0, limits::kVocabulary));
   line.flag("--top-p", "P", "sample among the most likely tokens that together reach P",
             real_into(top_p));
   line.flag("--min-p", "P", "drop tokens less likely than P times the most likely one",
             real_into(min_p));
-  line.flag("--repetition-penalty", "X",
-            "divide positive logits of tokens seen so far by X, multiply negative ones; 1: none. The "
-            "penalties work with greedy choice too",
-            real_into(repetition_penalty));
+  line.flag(
+      "--repetition-penalty", "X",
+      "divide positive logits of tokens seen so far by X, multiply negative ones; 1: none. The "
+      "penalties work with greedy choice too",
+      real_into(repetition_penalty));
   line.flag("--presence-penalty", "X", "subtract X from the logits of tokens seen so far",
             real_into(presence_penalty));
   line.flag("--frequency-penalty", "X", "subtract X for every time the token was seen",
             real_into(frequency_penalty));
-  line.flag("--seed", "N", "the same seed draws the same tokens, on every machine (default: new each run)",
+  line.flag("--seed", "N",
+            "the same seed draws the same tokens, on every machine (default: new each run)",
             integer_into(seed, 0, UINT64_MAX));
 }
 
@@ -68,7 +80,8 @@ Result<SamplingParameters> combine(const SamplingFlags& flags, const GenerationD
   parameters.frequency_penalty = flags.frequency_penalty.value_or(0.0f);
   parameters.seed = flags.seed.value_or(drawn_seed);
   // Only logit biases, which have no flag, depend on the size of the vocabulary.
-  TRY_STATUS(engine::validate(parameters, 0));
+  const Status valid = engine::validate(parameters, 0);
+  if (!valid) return fail(ErrorCode::Usage, with_flag_name(valid.error().what));
   return parameters;
 }
 

@@ -23,9 +23,9 @@ struct SamplingFlags {
   void declare(CommandLine& line);
 };
 
-// Sampling is on with --sample or any flag that only makes sense with it; a temperature of 0 is greedy
-// whatever else is said. What no flag says comes from `defaults` when sampling, else it is neutral.
-// `drawn_seed` is used without --seed. Errors: Usage, for a value that cannot be.
+// Sampling is on with --sample or any flag that only makes sense with it; a temperature of 0 is
+// greedy whatever else is said. What no flag says comes from `defaults` when sampling, else it is
+// neutral. `drawn_seed` is used without --seed. Errors: Usage, for a value that cannot be.
 Result<engine::SamplingParameters> combine(const SamplingFlags& flags,
                                            const GenerationDefaults& defaults, uint64_t drawn_seed);
 

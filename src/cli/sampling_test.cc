@@ -29,8 +29,9 @@ TEST(Sampling, TakesTheParametersOfTheModel) {
   SamplingFlags flags;
   flags.sample = true;
   const SamplingParameters p = combine(flags, kDefaults, 9).value();
-  EXPECT_EQ(describe(p), "temperature 0.6, top-k 20, top-p 0.95, min-p 0.05, repetition penalty 1.1, "
-                         "seed 9");
+  EXPECT_EQ(describe(p),
+            "temperature 0.6, top-k 20, top-p 0.95, min-p 0.05, repetition penalty 1.1, "
+            "seed 9");
 }
 
 TEST(Sampling, IsNeutralWhereTheModelSaysNothing) {
@@ -69,8 +70,9 @@ TEST(Sampling, RefusesWhatCannotBe) {
   SamplingFlags cold, empty;
   cold.temperature = -1.0f;
   empty.top_p = 0.0f;
-  EXPECT_THAT(combine(cold, {}, 9).error().what, HasSubstr("temperature is -1"));
+  EXPECT_THAT(combine(cold, {}, 9).error().what, HasSubstr("--temperature is -1; expected"));
   EXPECT_EQ(combine(empty, {}, 9).error().code, ErrorCode::Usage);
+  EXPECT_THAT(combine(empty, {}, 9).error().what, HasSubstr("--top-p is 0"));
 }
 
 TEST(Sampling, PrintsDecimalsAsTheyWereTyped) {

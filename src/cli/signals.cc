@@ -43,9 +43,12 @@ CancelToken& install_signal_handlers() {
 
 const char* stop_signal_name() {
   switch (stop_signal.load()) {
-    case 0: return nullptr;
-    case SIGINT: return "Ctrl-C";
-    default: return "SIGTERM";
+    case 0:
+      return nullptr;
+    case SIGINT:
+      return "Ctrl-C";
+    default:
+      return "SIGTERM";
   }
 }
 

@@ -5,10 +5,10 @@
 
 namespace deltafin::cli {
 
-// From now on the first SIGINT or SIGTERM sets the returned token, which lives as long as the process,
-// and the second ends the process at once with status 130. Calls that wait for input return early.
-// SIGPIPE and SIGXFSZ are ignored: a closed pipe and a file-size limit are errors of the write that
-// meets them.
+// From now on the first SIGINT or SIGTERM sets the returned token, which lives as long as the
+// process, and the second ends the process at once with status 130. Calls that wait for input
+// return early. SIGPIPE and SIGXFSZ are ignored: a closed pipe and a file-size limit are errors of
+// the write that meets them.
 CancelToken& install_signal_handlers();
 
 // The signal that set the token: "Ctrl-C" for SIGINT, "SIGTERM"; null when none came.

@@ -7,8 +7,8 @@
 
 namespace deltafin::cli {
 
-// Unbuffered: what write() has taken is on its way. After a failure it takes no more, so a caller may
-// look at it once in a while.
+// Unbuffered: what write() has taken is on its way. After a failure it takes no more, so a caller
+// may look at it once in a while.
 class StandardOutput {
  public:
   // `descriptor` stays open and is not owned; 1 but in tests.

@@ -9,8 +9,8 @@
 
 namespace deltafin::cli {
 
-// How many single edits lead from one word to the other: a character inserted, dropped or replaced, or
-// two neighbours swapped.
+// How many single edits lead from one word to the other: a character inserted, dropped or replaced,
+// or two neighbours swapped.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate that somebody who typed `word` most likely meant: the one that differs least, if it

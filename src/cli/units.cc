@@ -11,14 +11,16 @@ namespace deltafin::cli {
 
 namespace {
 
-// Three digits, or four where the number starts with a 1, so that the last one is worth about 0.1 %.
+// Three digits, or four where the number starts with a 1, so that the last one is worth about 0.1
+// %.
 std::string significant(double value) {
   const int before_point = value < 10 ? 1 : value < 100 ? 2 : 3;
   const bool starts_with_one = value < 2 || (value >= 10 && value < 20);
   return fmt::format("{:.{}f}", value, (starts_with_one ? 4 : 3) - before_point);
 }
 
-// `value` in the first of the units, each a thousand times the one before, in which it is below 1000.
+// `value` in the first of the units, each a thousand times the one before, in which it is below
+// 1000.
 std::string scaled(double value, std::span<const char* const> units) {
   size_t unit = 0;
   // 999.95 would be printed as 1000.
@@ -58,7 +60,8 @@ std::string human_count(uint64_t count) {
 
 std::string human_duration(std::chrono::nanoseconds duration) {
   const double span = seconds(duration);
-  if (span < 10) return fmt::format("{:.1f} s", std::max(span, 0.0));
+  if (span < 0.0995) return fmt::format("{:.0f} ms", std::max(span, 0.0) * 1000);
+  if (span < 9.95) return fmt::format("{:.1f} s", span);
   const uint64_t whole = static_cast<uint64_t>(span + 0.5);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);

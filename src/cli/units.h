@@ -16,7 +16,7 @@ std::string with_separators(uint64_t number);
 std::string exact_bytes(uint64_t bytes);
 // "2.8 T", "48.1 B", "7.47 M": counts of parameters.
 std::string human_count(uint64_t count);
-// "0.8 s", "12 s", "3 m 05 s", "2 h 10 m"
+// "12 ms", "0.8 s", "12 s", "3 m 05 s", "2 h 10 m"
 std::string human_duration(std::chrono::nanoseconds duration);
 
 }  // namespace deltafin::cli

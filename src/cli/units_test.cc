@@ -43,7 +43,8 @@ TEST(HumanCount, SaysBillionsAsB) {
 }
 
 TEST(HumanDuration, ChangesUnitsWithSize) {
-  EXPECT_EQ(human_duration(milliseconds(0)), "0.0 s");
+  EXPECT_EQ(human_duration(milliseconds(0)), "0 ms");
+  EXPECT_EQ(human_duration(milliseconds(29)), "29 ms");
   EXPECT_EQ(human_duration(milliseconds(840)), "0.8 s");
   EXPECT_EQ(human_duration(milliseconds(12'400)), "12 s");
   EXPECT_EQ(human_duration(milliseconds(59'600)), "1 m 00 s");

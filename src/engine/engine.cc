@@ -40,6 +40,7 @@ size_t Engine::prefill_rows() const {
 EngineCounters Engine::snapshot() const {
   return {.experts = experts_->snapshot(),
           .trunk_bytes = trunk_.bytes(),
+          .workspace_bytes = workspace_.bytes(),
           .passes = passes_,
           .rows = rows_};
 }

@@ -43,8 +43,9 @@ struct EngineEnvironment {
 struct EngineCounters {
   memory::ExpertCounters experts;
   uint64_t trunk_bytes = 0;
-  uint64_t passes = 0;  // completed
-  uint64_t rows = 0;    // of completed passes
+  uint64_t workspace_bytes = 0;  // scratch of the largest pass so far
+  uint64_t passes = 0;           // completed
+  uint64_t rows = 0;             // of completed passes
 };
 
 // One timeline: committed tokens and the state after them. Must not move while a pass is open on

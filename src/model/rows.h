@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -56,6 +57,13 @@ class Workspace {
     float* data = blocks_[block_].floats.get() + used_;
     used_ += floats;
     return {data, count, width, width};
+  }
+
+  // What is held, in use or not.
+  uint64_t bytes() const {
+    uint64_t floats = 0;
+    for (const Block& block : blocks_) floats += block.size;
+    return floats * sizeof(float);
   }
 
   class Scope {

@@ -245,30 +245,34 @@ TEST_P(Operations, AttendInAbsorbedForm) {
 }
 
 TEST_P(Operations, FoldOfAttentionChunksIsAttentionOverAll) {
-  // Softmax over 3 positions in chunks of 1, 1, 1 against one chunk of 3: equal up to rounding.
-  const std::vector<float> rows = {1, 2, 3, -1, 0.5f, 2, 0, 4, -2};
-  const std::vector<float> query = {0.7f, -0.2f, 0.4f};
-  AttentionChunk chunk{.query = query.data(),
-                       .keys = rows.data(),
-                       .key_stride = 3,
-                       .key_dim = 3,
-                       .values = rows.data(),
-                       .value_stride = 3,
-                       .value_dim = 3,
-                       .position_count = 3};
-  std::vector<float> scores(kAttentionChunk), whole(3), folded(3), next_sum(3);
-  AttentionPartial all{.sum = whole.data()}, running{.sum = folded.data()},
-      next{.sum = next_sum.data()};
-  kernels().attention_chunk(chunk, scores.data(), all);
-  chunk.position_count = 1;
-  for (size_t p = 0; p < 3; ++p) {
-    chunk.keys = chunk.values = rows.data() + 3 * p;
-    kernels().attention_chunk(chunk, scores.data(), p == 0 ? running : next);
-    if (p > 0) kernels().attention_fold(running, next, 3);
+  // Softmax over 3 positions in chunks of 1, 1, 1 against one chunk of 3: equal up to rounding,
+  // whether the largest score comes first or last.
+  const std::vector<float> falling = {0, 4, 2, -1, 0.5f, 2, 1, 2, 3};
+  const std::vector<float> rising = {1, 2, 3, -1, 0.5f, 2, 0, 4, 2};
+  const std::vector<float> query = {0.7f, 0.9f, -0.4f};
+  for (const std::vector<float>& rows : {falling, rising}) {
+    AttentionChunk chunk{.query = query.data(),
+                         .keys = rows.data(),
+                         .key_stride = 3,
+                         .key_dim = 3,
+                         .values = rows.data(),
+                         .value_stride = 3,
+                         .value_dim = 3,
+                         .position_count = 3};
+    std::vector<float> scores(kAttentionChunk), whole(3), folded(3), next_sum(3);
+    AttentionPartial all{.sum = whole.data()}, running{.sum = folded.data()};
+    AttentionPartial next{.sum = next_sum.data()};
+    kernels().attention_chunk(chunk, scores.data(), all);
+    chunk.position_count = 1;
+    for (size_t p = 0; p < 3; ++p) {
+      chunk.keys = chunk.values = rows.data() + 3 * p;
+      kernels().attention_chunk(chunk, scores.data(), p == 0 ? running : next);
+      if (p > 0) kernels().attention_fold(running, next, 3);
+    }
+    kernels().attention_finish(all, whole.data(), 3);
+    kernels().attention_finish(running, folded.data(), 3);
+    expect_close(folded, whole, 1e-6, "fold");
   }
-  kernels().attention_finish(all, whole.data(), 3);
-  kernels().attention_finish(running, folded.data(), 3);
-  expect_close(folded, whole, 1e-6, "fold");
 }
 
 void check_router(const Kernels& kernels, const char* name, RouterRule rule, bool with_bias) {

@@ -30,8 +30,10 @@ std::string encode(const std::vector<std::string>& more, std::string_view piece)
   std::vector<TokenId> ids;
   encoder.encode(piece, ids);
   std::string text;
-  for (const TokenId id : ids)
-    text += (text.empty() ? "" : "|") + std::string(table.bytes(static_cast<Rank>(id)));
+  for (const TokenId id : ids) {
+    if (!text.empty()) text += '|';
+    text += table.bytes(static_cast<Rank>(id));
+  }
   return text;
 }
 

@@ -18,7 +18,7 @@ Result<ControlTokens> from_names(const std::string& names) {
 }
 
 std::string name(int id, const std::string& spelling) {
-  return "\"" + std::to_string(id) + R"(": {"content": ")" + spelling + R"(", "special": true})";
+  return fmt::format(R"("{}": {{"content": "{}", "special": true}})", id, spelling);
 }
 
 TEST(ControlTokens, K3NamesStandAtTheirDistancesFromTheFirstId) {
@@ -47,8 +47,8 @@ TEST(ControlTokens, K3NamesStandAtTheirDistancesFromTheFirstId) {
     named.insert(id);
   }
   for (TokenId id = 163'584; id < 163'840; ++id) {
-    if (!named.contains(id))
-      EXPECT_EQ(tokens.spelling(id), "<|reserved_token_" + std::to_string(id) + "|>");
+    if (named.contains(id)) continue;
+    EXPECT_EQ(tokens.spelling(id), fmt::format("<|reserved_token_{}|>", id));
   }
   EXPECT_EQ(ControlTokens::of_k3(2304).spelling(2306), "<|end_of_msg|>");
 }
@@ -127,7 +127,7 @@ std::string found(const ControlTokens& tokens, std::string_view text) {
   std::string result;
   size_t at = 0;
   while (const auto match = tokens.find(text, at)) {
-    result += std::to_string(match->begin) + ":" + std::to_string(match->id) + " ";
+    result += fmt::format("{}:{} ", match->begin, match->id);
     EXPECT_EQ(text.substr(match->begin, match->size), tokens.spelling(match->id));
     at = match->begin + match->size;
   }

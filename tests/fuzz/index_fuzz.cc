@@ -3,8 +3,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace deltafin::checkpoint;
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const deltafin::Result<Index> index = Index::parse(text);
+  const deltafin::Result<Index> index =
+      Index::parse(std::string(reinterpret_cast<const char*>(data), size));
   if (!index) return 0;
   size_t count = 0;
   for (uint32_t shard = 0; shard < index->shards().size(); ++shard) {

@@ -1,0 +1,18 @@
+// deltafin logits: every position's logits, as numbers in a file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/result.h"
+
+namespace deltafin::cli {
+
+// As run_command. When it fails or is cancelled, no file has the name that was asked for.
+Result<int> logits_command(const std::vector<std::string>& arguments, CancelToken& cancel);
+
+// Its --help text.
+std::string logits_help();
+
+}  // namespace deltafin::cli

@@ -1,0 +1,278 @@
+#include "cli/run_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "audit/digest.h"
+#include "cli/command_line.h"
+#include "cli/events.h"
+#include "cli/messages.h"
+#include "cli/model_loading.h"
+#include "cli/model_location.h"
+#include "cli/prompt.h"
+#include "cli/run_listener.h"
+#include "cli/run_report.h"
+#include "cli/sampling.h"
+#include "cli/signals.h"
+#include "cli/standard_output.h"
+
+namespace deltafin::cli {
+
+namespace {
+
+constexpr uint64_t kMaxTokens = 256;
+
+struct RunFlags {
+  std::optional<std::string> model;
+  PromptFlags prompt;
+  SamplingFlags sampling;
+  EngineFlags engine;
+  std::optional<uint64_t> max_tokens;
+  bool ignore_eos = false;
+  std::optional<std::string> events;
+  bool force = false;
+  bool stats = false;
+  bool logits_digest = false;
+  bool json = false;
+
+  void declare(CommandLine& line);
+  Status check() const;
+};
+
+void RunFlags::declare(CommandLine& line) {
+  line.argument("MODEL",
+                "a checkpoint directory, or demo for the bundled model (./demo for a folder)",
+                model);
+  prompt.declare(line);
+  line.group("length");
+  line.flag(
+      "--max-tokens", "N",
+      fmt::format("generate at most N tokens (default: {}); 0 only reads the prompt", kMaxTokens),
+      integer_into(max_tokens, 0, UINT64_MAX));
+  line.toggle("--ignore-eos", "do not stop at the model's end-of-text tokens", ignore_eos);
+  sampling.declare(line);
+  engine.declare(line);
+  line.group("output");
+  line.toggle("--stats", "print speed, bytes read and memory to standard error at the end", stats);
+  line.toggle("--json", "print one JSON object at the end instead of the text as it comes", json);
+  line.toggle(
+      "--logits-digest",
+      "print the SHA-256 of the logits that chose the tokens: equal on every machine for equal "
+      "tokens",
+      logits_digest);
+  line.flag("--events", "FILE", "write what happens to FILE as JSON lines, each at once",
+            text_into(events));
+  line.toggle("--force", "let --events replace a file", force);
+  line.example("deltafin run demo --prompt \"The capital of France is\"",
+               "the bundled model continues the sentence");
+  line.example("deltafin run ~/models/kimi-k3 --prompt-file question.txt --sample --seed 7 --stats",
+               "a checkpoint directory as downloaded; random choice that can be repeated");
+  line.example("echo -n \"Once upon a time\" | deltafin run demo --prompt-file - --json | jq .text",
+               "from a pipe, for a program");
+}
+
+Status RunFlags::check() const {
+  TRY_STATUS(required_model(model, "run"));
+  TRY_STATUS(prompt.check());
+  if (events == "-")
+    return fail(ErrorCode::Usage,
+                "--events: \"-\" would mix events with the text\n  name a file, or /dev/stderr");
+  return {};
+}
+
+CommandLine make_line() {
+  return {
+      "run MODEL (--prompt TEXT | --prompt-file FILE | --ids LIST) [options]",
+      "Continues a prompt. The text goes to standard output as it is generated, everything else to "
+      "standard error. Ctrl-C stops and keeps what there is."};
+}
+
+// Everything that can be known before the weights are loaded.
+struct Preparation {
+  std::string directory;
+  checkpoint::ModelContract contract;
+  std::unique_ptr<text::Tokenizer> tokenizer;  // null: only ids
+  engine::EngineOptions options;
+  engine::GenerateRequest request;
+};
+
+// The tokenizer of the directory. With --ids a run goes on without one.
+Result<std::unique_ptr<text::Tokenizer>> find_tokenizer(const io::Storage& storage,
+                                                        const std::string& directory,
+                                                        const PromptFlags& prompt) {
+  Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::open_tokenizer(storage, directory);
+  if (tokenizer) return tokenizer;
+  if (!prompt.ids)
+    return fail(tokenizer.error().code,
+                tokenizer.error().what + "\n  or give the prompt as token ids: --ids 1,2,3");
+  warn("the output is token ids: " + first_line(tokenizer.error().what));
+  return nullptr;
+}
+
+std::vector<TokenId> stop_tokens(const RunFlags& flags, const checkpoint::ModelContract& contract,
+                                 const GenerationDefaults& defaults) {
+  if (flags.ignore_eos) return {};
+  std::vector<TokenId> ids = defaults.eos_ids;
+  if (contract.eos_token_id) ids.push_back(*contract.eos_token_id);
+  std::ranges::sort(ids);
+  const auto repeated = std::ranges::unique(ids);
+  ids.erase(repeated.begin(), repeated.end());
+  return ids;
+}
+
+Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
+  const io::PosixStorage storage;
+  Preparation ready;
+  TRY(ready.directory, find_model(storage, *flags.model));
+  TRY(ready.contract, read_contract(storage, ready.directory));
+  TRY(ready.options, engine_options(flags.engine, ready.contract));
+  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));
+  TRY(ready.request.sampling, combine(flags.sampling, defaults, draw_seed()));
+  TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
+  TRY(ready.tokenizer, find_tokenizer(storage, ready.directory, flags.prompt));
+  TRY(ready.request.prompt,
+      prompt_tokens(flags.prompt, text, ready.tokenizer.get(), ready.contract));
+  ready.request.max_tokens = flags.max_tokens.value_or(kMaxTokens);
+  ready.request.stop_tokens = stop_tokens(flags, ready.contract, defaults);
+  ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
+  return ready;
+}
+
+nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation& ready) {
+  const engine::GenerateRequest& request = ready.request;
+  return {
+      {"event", "run_start"},
+      {"version", version()},
+      {"model", {{"directory", ready.directory}, {"architecture", ready.contract.architecture}}},
+      {"prompt_ids", request.prompt},
+      {"options",
+       {{"max_tokens", request.max_tokens},
+        {"ignore_eos", flags.ignore_eos},
+        {"parse_special", flags.prompt.parse_special},
+        {"threads", ready.options.thread_count},
+        {"isa", ready.options.kernels != nullptr ? ready.options.kernels->name
+                                                 : numerics::best_kernels().name},
+        {"expert_cache_bytes", ready.options.expert_cache_bytes},
+        {"prefill_rows", request.prefill_rows}}},
+      {"sampling", to_json(request.sampling)},
+      {"stop_ids", request.stop_tokens},
+  };
+}
+
+Result<EventLog> open_events(const RunFlags& flags) {
+  if (!flags.events) return EventLog(std::nullopt);
+  Result<GrowingFile> file =
+      GrowingFile::create(*flags.events, flags.force ? Existing::Replace : Existing::Refuse);
+  if (!file) return std::unexpected(std::move(file).error().within("--events"));
+  return EventLog(std::move(*file));
+}
+
+RunReport make_report(const Preparation& ready, LoadedModel& model,
+                      const engine::Sequence& sequence, const RunListener& listener,
+                      engine::GenerationResult result) {
+  engine::Engine& engine = model.engine();
+  RunReport report;
+  report.directory = ready.directory;
+  report.architecture = ready.contract.architecture;
+  report.prompt_ids = ready.request.prompt;
+  if (ready.tokenizer) report.text = listener.text();
+  report.stop_token = listener.stop_token();
+  report.result = std::move(result);
+  report.sampling = ready.request.sampling;
+  report.load_time = model.load_time();
+  report.after_prefill = listener.after_prefill();
+  report.at_end = engine.snapshot();
+  report.reads = model.reader().snapshot();
+  report.reader = model.reader().name();
+  report.isa = engine.kernels().name;
+  report.thread_count = engine.thread_count();
+  report.position_count = sequence.position_count();
+  report.state_fixed_bytes = engine.state_layout().fixed_bytes();
+  report.state_bytes_per_position = engine.state_layout().bytes_per_position();
+  return report;
+}
+
+void say_what_is_worth_knowing(const RunFlags& flags, const Preparation& ready) {
+  const std::string warning = unknown_fields_warning(ready.contract);
+  if (!warning.empty()) warn(warning);
+  const engine::SamplingParameters& sampling = ready.request.sampling;
+  if (sampling.temperature > 0 && !flags.sampling.seed)
+    write_to_standard_error(
+        fmt::format("seed {} (the same text again: --seed {})\n", sampling.seed, sampling.seed));
+}
+
+void say_what_stopped_it(const RunReport& report) {
+  const char* signal = stop_signal_name();
+  if (report.result.reason != engine::StopReason::Interrupted || signal == nullptr) return;
+  const size_t count = report.result.tokens.size();
+  write_to_standard_error(
+      fmt::format("stopped by {} after {} {}\n", signal, count, count == 1 ? "token" : "tokens"));
+}
+
+// Loads, generates and prints. Everything that fails in here is in the events too.
+Result<int> execute(const RunFlags& flags, const Preparation& ready, EventLog& events,
+                    CancelToken& cancel) {
+  events.write(run_start_event(flags, ready));
+  TRY_STATUS(events.status());
+  TRY(const std::unique_ptr<LoadedModel> model,
+      LoadedModel::open(ready.directory, ready.options, cancel));
+  StandardOutput output;
+  audit::LogitsDigest digest;
+  RunListener listener({.engine = model->engine(),
+                        .tokenizer = ready.tokenizer.get(),
+                        .stop_tokens = ready.request.stop_tokens,
+                        .output = flags.json ? nullptr : &output,
+                        .events = events,
+                        .digest = flags.logits_digest ? &digest : nullptr,
+                        .cancel = cancel});
+  engine::Sequence sequence = model->engine().new_sequence();
+  Result<engine::GenerationResult> result =
+      engine::generate(model->engine(), sequence, ready.request, listener, cancel);
+  listener.finish();
+  TRY_STATUS(output.status());
+  if (!result) return std::unexpected(std::move(result).error());
+
+  RunReport report = make_report(ready, *model, sequence, listener, std::move(*result));
+  if (flags.logits_digest)
+    report.digest = LogitsDigestLine{.sha256 = digest.hex(), .row_count = digest.row_count()};
+  events.write(run_end_event(report, listener.elapsed()));
+  if (flags.json) output.write(to_document(to_json(report)));
+  say_what_stopped_it(report);
+  if (flags.stats) write_to_standard_error(summary(report));
+  if (report.digest) write_to_standard_error(describe(*report.digest) + "\n");
+  TRY_STATUS(output.status());
+  TRY_STATUS(events.status());
+  return stop_signal_name() != nullptr && report.result.reason == engine::StopReason::Interrupted
+             ? exit_code(ErrorCode::Cancelled)
+             : 0;
+}
+
+}  // namespace
+
+std::string run_help() {
+  RunFlags flags;
+  CommandLine line = make_line();
+  flags.declare(line);
+  return line.help();
+}
+
+Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& cancel) {
+  RunFlags flags;
+  CommandLine line = make_line();
+  flags.declare(line);
+  TRY(const CommandLine::Parsed parsed, line.parse(arguments));
+  if (parsed == CommandLine::Parsed::Help) return print(line.help());
+  TRY_STATUS(flags.check());
+  TRY(const Preparation ready, prepare(flags, cancel));
+  say_what_is_worth_knowing(flags, ready);
+  TRY(EventLog events, open_events(flags));
+  Result<int> code = execute(flags, ready, events, cancel);
+  if (!code) events.write(run_error_event(code.error()));
+  return code;
+}
+
+}  // namespace deltafin::cli

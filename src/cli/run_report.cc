@@ -1,0 +1,152 @@
+#include "cli/run_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "cli/sampling.h"
+#include "cli/units.h"
+
+namespace deltafin::cli {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+double rate(uint64_t count, std::chrono::nanoseconds time) {
+  return time.count() > 0 ? static_cast<double>(count) / seconds(time) : 0;
+}
+
+double share(uint64_t part, uint64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+// The counters of the two phases, apart.
+struct Phases {
+  uint64_t prefill_bytes = 0;  // of experts
+  uint64_t decode_bytes = 0;
+  double decode_bytes_per_token = 0;
+};
+
+Phases phases_of(const RunReport& report) {
+  const engine::EngineCounters& prefill = report.after_prefill.value_or(report.at_end);
+  Phases phases;
+  phases.prefill_bytes = prefill.experts.bytes_read;
+  phases.decode_bytes = report.at_end.experts.bytes_read - prefill.experts.bytes_read;
+  phases.decode_bytes_per_token = share(phases.decode_bytes, report.result.decode_passes);
+  return phases;
+}
+
+ordered_json timings(const RunReport& report) {
+  const engine::GenerationResult& result = report.result;
+  return {
+      {"load_seconds", seconds(report.load_time)},
+      {"prefill_seconds", seconds(result.prefill_time)},
+      {"prefill_tokens_per_second", rate(report.prompt_ids.size(), result.prefill_time)},
+      {"decode_seconds", seconds(result.decode_time)},
+      {"decode_passes", result.decode_passes},
+      {"decode_tokens_per_second", rate(result.decode_passes, result.decode_time)},
+  };
+}
+
+ordered_json counters(const RunReport& report) {
+  const memory::ExpertCounters& experts = report.at_end.experts;
+  const Phases phases = phases_of(report);
+  return {
+      {"passes", report.at_end.passes},
+      {"rows", report.at_end.rows},
+      {"expert_edges", experts.edges},
+      {"expert_hits", experts.hits},
+      {"expert_misses", experts.misses},
+      {"expert_bytes_read", experts.bytes_read},
+      {"prefill_expert_bytes_read", phases.prefill_bytes},
+      {"decode_expert_bytes_per_token", phases.decode_bytes_per_token},
+      {"expert_cache_slots", experts.cache_slots},
+      {"expert_cache_bytes", experts.cache_bytes},
+      {"trunk_bytes", report.at_end.trunk_bytes},
+      {"state_bytes", report.state_bytes()},
+      {"reads", report.reads.reads},
+      {"read_bytes", report.reads.bytes},
+      {"read_retries", report.reads.retries},
+      {"read_failures", report.reads.failures},
+  };
+}
+
+ordered_json digest_json(const RunReport& report) {
+  if (!report.digest) return nullptr;
+  return {{"sha256", report.digest->sha256}, {"rows", report.digest->row_count}};
+}
+
+// What came out, in both JSON forms.
+void add_outcome(ordered_json& json, const RunReport& report) {
+  json["ids"] = report.result.tokens;
+  json["text"] = report.text ? ordered_json(*report.text) : ordered_json();
+  json["stop_reason"] = name_of(report.result.reason);
+  json["stop_token"] = report.stop_token ? ordered_json(*report.stop_token) : ordered_json();
+  json["timings"] = timings(report);
+  json["counters"] = counters(report);
+  json["logits_digest"] = digest_json(report);
+}
+
+}  // namespace
+
+std::string describe(const LogitsDigestLine& digest) {
+  return fmt::format("logits sha256 {} over {} rows", digest.sha256, digest.row_count);
+}
+
+std::string summary(const RunReport& report) {
+  const engine::GenerationResult& result = report.result;
+  const memory::ExpertCounters& experts = report.at_end.experts;
+  const Phases phases = phases_of(report);
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) {
+    text += fmt::format("{:<11}{}\n", name, value);
+  };
+  line("prompt", fmt::format("{} tokens in {}, {:.1f} tokens/s", report.prompt_ids.size(),
+                             human_duration(result.prefill_time),
+                             rate(report.prompt_ids.size(), result.prefill_time)));
+  line("generated",
+       fmt::format("{} tokens, {:.1f} tokens/s after the first ({})", result.tokens.size(),
+                   rate(result.decode_passes, result.decode_time), name_of(result.reason)));
+  line("read",
+       fmt::format("{} of experts for the prompt, {} a token after it",
+                   human_bytes(phases.prefill_bytes), human_bytes(phases.decode_bytes_per_token)));
+  line("experts", fmt::format("{} hits, {} misses: {:.1f} % came from memory",
+                              with_separators(experts.hits), with_separators(experts.misses),
+                              100 * share(experts.hits, experts.hits + experts.misses)));
+  line("cache", fmt::format("{} for {} experts", human_bytes(experts.cache_bytes),
+                            with_separators(experts.cache_slots)));
+  line("trunk", fmt::format("{} in memory, loaded in {}", human_bytes(report.at_end.trunk_bytes),
+                            human_duration(report.load_time)));
+  line("state",
+       fmt::format("{}: {} + {} positions of {}", human_bytes(report.state_bytes()),
+                   human_bytes(report.state_fixed_bytes), with_separators(report.position_count),
+                   human_bytes(report.state_bytes_per_position)));
+  line("machine",
+       fmt::format("{} {}, {} kernels, {} reader", report.thread_count,
+                   report.thread_count == 1 ? "thread" : "threads", report.isa, report.reader));
+  line("choice", describe(report.sampling));
+  return text;
+}
+
+ordered_json to_json(const RunReport& report) {
+  ordered_json json = {
+      {"schema", "deltafin.run.v1"},
+      {"model", {{"directory", report.directory}, {"architecture", report.architecture}}},
+      {"prompt_ids", report.prompt_ids},
+  };
+  add_outcome(json, report);
+  json["sampling"] = to_json(report.sampling);
+  json["machine"] = {
+      {"threads", report.thread_count}, {"isa", report.isa}, {"reader", report.reader}};
+  return json;
+}
+
+ordered_json run_end_event(const RunReport& report, std::chrono::nanoseconds elapsed) {
+  ordered_json json = {{"event", "run_end"}, {"elapsed_seconds", seconds(elapsed)}};
+  add_outcome(json, report);
+  return json;
+}
+
+}  // namespace deltafin::cli

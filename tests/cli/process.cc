@@ -1,0 +1,209 @@
+#include "cli/process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace deltafin::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+Deadline in_a_minute() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
+bool is_over(Deadline deadline) { return std::chrono::steady_clock::now() >= deadline; }
+
+struct Pipe {
+  int read = -1, write = -1;
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+    read = ends[0];
+    write = ends[1];
+  }
+};
+
+// In the child, between fork and exec; only async-signal-safe calls are of any use here.
+[[noreturn]] void become_program(const Invocation& invocation, int input, int output, int error) {
+  ::dup2(input, STDIN_FILENO);
+  if (invocation.output == Output::Closed) {
+    ::close(STDOUT_FILENO);
+  } else {
+    ::dup2(output, STDOUT_FILENO);
+  }
+  ::dup2(error, STDERR_FILENO);
+  // Whoever runs the tests in the background made these ignored.
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
+  if (!invocation.folder.empty() && ::chdir(invocation.folder.c_str()) != 0) ::_exit(126);
+  for (const std::string& variable : invocation.environment)
+    ::putenv(const_cast<char*>(variable.c_str()));
+  if (invocation.file_bytes_limit >= 0) {
+    const rlim_t limit = static_cast<rlim_t>(invocation.file_bytes_limit);
+    const rlimit limits = {.rlim_cur = limit, .rlim_max = limit};
+    ::setrlimit(RLIMIT_FSIZE, &limits);
+  }
+  std::vector<char*> arguments = {const_cast<char*>("deltafin")};
+  for (const std::string& argument : invocation.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  ::execv(DELTAFIN_PROGRAM, arguments.data());
+  ::_exit(127);
+}
+
+void write_input(int descriptor, const std::string& text) {
+  const char* at = text.data();
+  for (size_t left = text.size(); left > 0;) {
+    const ssize_t written = ::write(descriptor, at, left);
+    if (written < 0) break;  // it does not read its input
+    at += written;
+    left -= static_cast<size_t>(written);
+  }
+  ::close(descriptor);
+}
+
+}  // namespace
+
+Process::Process(const Invocation& invocation) {
+  ::signal(SIGPIPE, SIG_IGN);
+  const Pipe input, output, error;
+  int output_end = output.write;
+  if (!invocation.output_path.empty())
+    output_end = ::open(invocation.output_path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  EXPECT_GE(output_end, 0);
+  if (invocation.output == Output::Unread) ::close(output.read);
+  pid_ = ::fork();
+  if (pid_ == 0) become_program(invocation, input.read, output_end, error.write);
+  ::close(input.read);
+  ::close(output.write);
+  ::close(error.write);
+  if (output_end != output.write) ::close(output_end);
+  if (invocation.output != Output::Unread) out_ = output.read;
+  err_ = error.read;
+  write_input(input.write, invocation.input);
+}
+
+Process::~Process() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  if (out_ >= 0) ::close(out_);
+  if (err_ >= 0) ::close(err_);
+}
+
+void Process::signal(int number) const { ::kill(pid_, number); }
+
+// False when both streams have ended.
+bool Process::read_some(int timeout_ms) {
+  std::array<pollfd, 2> streams = {pollfd{.fd = out_, .events = POLLIN, .revents = 0},
+                                   pollfd{.fd = err_, .events = POLLIN, .revents = 0}};
+  ::poll(streams.data(), streams.size(), timeout_ms);
+  std::array<char, 65536> buffer{};
+  const auto take = [&](const pollfd& stream, int& descriptor, std::string& into) {
+    if (descriptor < 0 || stream.revents == 0) return;
+    const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    if (got > 0) {
+      into.append(buffer.data(), static_cast<size_t>(got));
+    } else {
+      ::close(descriptor);
+      descriptor = -1;
+    }
+  };
+  take(streams[0], out_, outcome_.out);
+  take(streams[1], err_, outcome_.err);
+  return out_ >= 0 || err_ >= 0;
+}
+
+bool Process::wait_for_output(const std::string& text) {
+  const Deadline deadline = in_a_minute();
+  while (outcome_.out.find(text) == std::string::npos) {
+    if (!read_some(100) || is_over(deadline)) return false;
+  }
+  return true;
+}
+
+bool Process::wait_for_file(const fs::path& file, const std::string& text) {
+  const Deadline deadline = in_a_minute();
+  while (!fs::exists(file) || read_file(file.string()).find(text) == std::string::npos) {
+    if (is_over(deadline) || ::waitpid(pid_, nullptr, WNOHANG | WNOWAIT) != 0) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+Outcome Process::finish() {
+  const Deadline deadline = in_a_minute();
+  while (read_some(100)) {
+    if (!is_over(deadline)) continue;
+    ADD_FAILURE() << "the program does not end; so far it said:\n" << outcome_.out << outcome_.err;
+    ::kill(pid_, SIGKILL);
+    break;
+  }
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  outcome_.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return outcome_;
+}
+
+Outcome run_program(const Invocation& invocation) { return Process(invocation).finish(); }
+
+// ------------------------------------------------------------------------------- ScratchFolder ---
+
+ScratchFolder::ScratchFolder() {
+  std::string name = (fs::temp_directory_path() / "deltafin-e2e-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) std::abort();
+  path_ = name;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string ScratchFolder::copy_of(const std::string& checkpoint) const {
+  const fs::path copy = path_ / fs::path(checkpoint).filename();
+  fs::copy(in_repository(checkpoint), copy);
+  return copy.string();
+}
+
+size_t ScratchFolder::file_count() const {
+  return static_cast<size_t>(
+      std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string in_repository(const std::string& path) {
+  return std::string(DELTAFIN_SOURCE_DIR) + "/" + path;
+}
+
+}  // namespace deltafin::test

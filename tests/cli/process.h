@@ -1,0 +1,85 @@
+// Runs the built program as its user does: arguments, pipes, signals, exit status.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace deltafin::test {
+
+enum class Output : unsigned char {
+  Captured,
+  Unread,  // a pipe whose reader is gone
+  Closed,  // no descriptor at all
+};
+
+struct Invocation {
+  std::vector<std::string> arguments;         // without the program's name
+  std::string input = {};                     // on standard input
+  Output output = Output::Captured;           // standard output
+  std::string output_path = {};               // or this file
+  std::string folder = {};                    // working directory
+  std::vector<std::string> environment = {};  // "NAME=value", added to ours
+  long file_bytes_limit = -1;                 // RLIMIT_FSIZE
+};
+
+struct Outcome {
+  int exit_status = -1;  // minus the signal that killed it
+  std::string out, err;
+};
+
+class Process {
+ public:
+  explicit Process(const Invocation& invocation);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void signal(int number) const;
+  // Returns whether the file or the captured standard output contains `text` before a minute is
+  // over.
+  bool wait_for_output(const std::string& text);
+  bool wait_for_file(const std::filesystem::path& file, const std::string& text);
+  // Waits for the end; kills a program that takes longer than a minute, and the test fails.
+  Outcome finish();
+
+ private:
+  bool read_some(int timeout_ms);
+
+  pid_t pid_ = -1;
+  int out_ = -1, err_ = -1;
+  Outcome outcome_;
+};
+
+Outcome run_program(const Invocation& invocation);
+inline Outcome run_program(std::vector<std::string> arguments) {
+  return run_program(Invocation{.arguments = std::move(arguments)});
+}
+
+// A folder that is gone after the test.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  // A copy of a checkpoint of the repository, such as "models/demo", to be damaged.
+  std::string copy_of(const std::string& checkpoint) const;
+  size_t file_count() const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, const std::string& content);
+std::vector<std::string> lines_of(const std::string& text);
+// A path inside the repository.
+std::string in_repository(const std::string& path);
+
+}  // namespace deltafin::test
