@@ -285,7 +285,7 @@ constexpr Refusal kRefusals[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Config, Refusals, testing::ValuesIn(kRefusals),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Config, RefusesMoreParametersThanCouldExist) {
   json config = k3();

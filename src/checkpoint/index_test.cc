@@ -101,7 +101,7 @@ constexpr BadIndex kBadIndexes[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Index, BadIndexes, testing::ValuesIn(kBadIndexes),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Index, PlainFileNamesStayInTheirFolder) {
   EXPECT_TRUE(is_plain_file_name("model-00001-of-000096.safetensors"));

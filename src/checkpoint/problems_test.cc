@@ -1,5 +1,6 @@
 #include "checkpoint/problems.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ using testing::Not;
 
 Problem missing(int number) {
   return {.kind = ProblemKind::MissingTensor,
-          .tensor = "t" + std::to_string(number),
+          .tensor = fmt::format("t{}", number),
           .message = "gone",
           .advice = "fetch it"};
 }

@@ -182,7 +182,7 @@ constexpr BadHeader kBadHeaders[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Safetensors, BadHeaders, testing::ValuesIn(kBadHeaders),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Safetensors, RefusesANameBeyondTheLimit) {
   const std::string name(limits::kTensorNameBytes + 1, 'n');

@@ -284,7 +284,7 @@ const Damage kDamages[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Survey, Damages, testing::ValuesIn(kDamages),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 // What is unusual but right.
 struct Variant {
@@ -358,7 +358,7 @@ const Variant kVariants[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Survey, Variants, testing::ValuesIn(kVariants),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Survey, NamesEveryMissingShard) {
   MiniCheckpoint checkpoint;

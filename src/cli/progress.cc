@@ -21,7 +21,7 @@ namespace {
 constexpr nanoseconds kBarAfter = milliseconds(300), kBarEvery = milliseconds(100);
 constexpr nanoseconds kLineAfter = milliseconds(2000), kLineEvery = milliseconds(2000);
 
-constexpr size_t kBarCells = 24;
+constexpr size_t kBarCells = 20;
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 size_t terminal_width() {
@@ -34,19 +34,21 @@ size_t terminal_width() {
 
 nanoseconds time_left(const Progress& progress) {
   // The first moments say little about the rest.
-  if (progress.fraction <= 0 || progress.elapsed < milliseconds(500)) return nanoseconds(-1);
-  const double ratio = (1 - std::min(progress.fraction, 1.0)) / progress.fraction;
+  if (progress.fraction <= 0 || progress.fraction >= 1 || progress.elapsed < milliseconds(500))
+    return nanoseconds(-1);
+  const double ratio = (1 - progress.fraction) / progress.fraction;
   return nanoseconds(static_cast<int64_t>(static_cast<double>(progress.elapsed.count()) * ratio));
 }
 
 std::string render_bar(const Progress& progress, size_t width) {
   const double fraction = std::clamp(progress.fraction, 0.0, 1.0);
   const size_t full = static_cast<size_t>(fraction * kBarCells);
-  std::string text = fmt::format("{}  [{}{}]  {:.0f} %", progress.what, std::string(full, '#'),
+  std::string text = fmt::format("{}  [{}{}] {:3.0f} %", progress.what, std::string(full, '#'),
                                  std::string(kBarCells - full, '-'), fraction * 100);
-  if (!progress.detail.empty()) text += fmt::format("  {}", progress.detail);
   const nanoseconds left = time_left(progress);
+  // In front of the detail, which a narrow terminal may cut.
   if (left >= nanoseconds(0)) text += fmt::format("  ETA {}", human_duration(left));
+  if (!progress.detail.empty()) text += fmt::format("  {}", progress.detail);
   // The last column stays free: terminals differ in what happens behind it.
   return text.substr(0, std::max<size_t>(width, 2) - 1);
 }

@@ -19,10 +19,10 @@ struct Progress {
   std::string_view detail = {};  // "512 of 2,048 tokens"; may be empty
 };
 
-// The time left if the rest goes as fast; negative when nobody can tell yet.
+// The time left if the rest goes as fast; negative when nobody can tell yet, or nothing is left.
 std::chrono::nanoseconds time_left(const Progress& progress);
 
-// "prefill  [######--------------]  30 %  512 of 2,048 tokens  ETA 12 s", cut to `width` columns.
+// "prefill  [######--------------]  30 %  ETA 12 s  512 of 2,048 tokens", cut to `width` columns.
 std::string render_bar(const Progress& progress, size_t width);
 // "prefill: 30 %, 512 of 2,048 tokens, 12 s left"
 std::string render_line(const Progress& progress);

@@ -20,11 +20,12 @@ using testing::StartsWith;
 
 TEST(TimeLeft, ExpectsTheRestToGoAsFast) {
   EXPECT_EQ(time_left({.fraction = 0.25, .elapsed = seconds(10)}), seconds(30));
-  EXPECT_EQ(time_left({.fraction = 1, .elapsed = seconds(10)}), seconds(0));
-  EXPECT_EQ(time_left({.fraction = 1.5, .elapsed = seconds(10)}), seconds(0));
+  EXPECT_EQ(time_left({.fraction = 0.5, .elapsed = seconds(10)}), seconds(10));
 }
 
-TEST(TimeLeft, IsUnknownAtFirst) {
+TEST(TimeLeft, IsUnknownAtFirstAndNothingAtTheEnd) {
+  EXPECT_LT(time_left({.fraction = 1, .elapsed = seconds(10)}), nanoseconds(0));
+  EXPECT_LT(time_left({.fraction = 1.5, .elapsed = seconds(10)}), nanoseconds(0));
   EXPECT_LT(time_left({.fraction = 0, .elapsed = seconds(10)}), nanoseconds(0));
   EXPECT_LT(time_left({.fraction = 0.5, .elapsed = milliseconds(100)}), nanoseconds(0));
 }
@@ -35,7 +36,7 @@ TEST(RenderBar, ShowsShareDetailAndTimeLeft) {
                         .elapsed = seconds(12),
                         .detail = "512 of 1,024 tokens"},
                        200),
-            "prefill  [############------------]  50 %  512 of 1,024 tokens  ETA 12 s");
+            "prefill  [##########----------]  50 %  ETA 12 s  512 of 1,024 tokens");
 }
 
 TEST(RenderBar, FitsIntoTheTerminal) {

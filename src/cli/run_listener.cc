@@ -14,10 +14,16 @@ namespace {
 // Enough for a progress bar elsewhere, little enough for a log.
 constexpr std::chrono::nanoseconds kProgressEventEvery = std::chrono::milliseconds(250);
 
+// "8,962 tokens, layer 3 of 93" for a prompt in one pass, else "tokens 513-1,024 of 8,962, layer
+// ...".
 std::string describe(const engine::PrefillProgress& progress) {
-  return fmt::format("{} of {} tokens, layer {} of {}", with_separators(progress.rows_done),
-                     with_separators(progress.rows_total), progress.layers_done,
-                     progress.layer_count);
+  const std::string total = with_separators(progress.rows_total);
+  const std::string rows =
+      progress.rows_in_pass == progress.rows_total
+          ? fmt::format("{} {}", total, progress.rows_total == 1 ? "token" : "tokens")
+          : fmt::format("tokens {}-{} of {}", with_separators(progress.rows_done + 1),
+                        with_separators(progress.rows_done + progress.rows_in_pass), total);
+  return fmt::format("{}, layer {} of {}", rows, progress.layers_done, progress.layer_count);
 }
 
 }  // namespace

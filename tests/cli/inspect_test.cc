@@ -130,7 +130,7 @@ TEST(Inspect, ReportsAConfigThatIsNotThere) {
 }
 
 TEST(Inspect, FailsWhenTheDiskIsFull) {
-  EXPECT_EQ(run_program({.arguments = {"inspect", "demo"}, .output_path = "/dev/full"}).exit_status,
+  EXPECT_EQ(run_with({.arguments = {"inspect", "demo"}, .output_path = "/dev/full"}).exit_status,
             5);
 }
 

@@ -109,8 +109,8 @@ TEST(Logits, DoNotReplaceAFileUnlessForced) {
 TEST(Logits, LeaveNoFileWhenTheDiskIsFull) {
   const ScratchFolder folder;
   const Outcome outcome =
-      run_program({.arguments = {"logits", "demo", "--ids", "1,2,3", "--out", folder / "out.f32"},
-                   .file_bytes_limit = 2 * kVocabulary * 4});
+      run_with({.arguments = {"logits", "demo", "--ids", "1,2,3", "--out", folder / "out.f32"},
+                .file_bytes_limit = 2 * kVocabulary * 4});
   EXPECT_EQ(outcome.exit_status, 5);
   EXPECT_THAT(outcome.err, HasSubstr("out.f32: cannot write: File too large"));
   EXPECT_EQ(folder.file_count(), 0u);

@@ -36,6 +36,13 @@ struct Pipe {
   }
 };
 
+void limit_resource(int resource, long limit) {
+  if (limit < 0) return;
+  const rlimit limits = {.rlim_cur = static_cast<rlim_t>(limit),
+                         .rlim_max = static_cast<rlim_t>(limit)};
+  ::setrlimit(static_cast<__rlimit_resource>(resource), &limits);
+}
+
 // In the child, between fork and exec; only async-signal-safe calls are of any use here.
 [[noreturn]] void become_program(const Invocation& invocation, int input, int output, int error) {
   ::dup2(input, STDIN_FILENO);
@@ -45,17 +52,13 @@ struct Pipe {
     ::dup2(output, STDOUT_FILENO);
   }
   ::dup2(error, STDERR_FILENO);
-  // Whoever runs the tests in the background made these ignored.
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
+  // As a shell starts it, whatever we or whoever runs the tests ignore.
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);
   if (!invocation.folder.empty() && ::chdir(invocation.folder.c_str()) != 0) ::_exit(126);
   for (const std::string& variable : invocation.environment)
     ::putenv(const_cast<char*>(variable.c_str()));
-  if (invocation.file_bytes_limit >= 0) {
-    const rlim_t limit = static_cast<rlim_t>(invocation.file_bytes_limit);
-    const rlimit limits = {.rlim_cur = limit, .rlim_max = limit};
-    ::setrlimit(RLIMIT_FSIZE, &limits);
-  }
+  limit_resource(RLIMIT_FSIZE, invocation.file_bytes_limit);
+  limit_resource(RLIMIT_AS, invocation.memory_bytes_limit);
   std::vector<char*> arguments = {const_cast<char*>("deltafin")};
   for (const std::string& argument : invocation.arguments)
     arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -139,7 +142,9 @@ bool Process::wait_for_output(const std::string& text) {
 bool Process::wait_for_file(const fs::path& file, const std::string& text) {
   const Deadline deadline = in_a_minute();
   while (!fs::exists(file) || read_file(file.string()).find(text) == std::string::npos) {
-    if (is_over(deadline) || ::waitpid(pid_, nullptr, WNOHANG | WNOWAIT) != 0) return false;
+    siginfo_t ended = {};
+    ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (is_over(deadline) || ended.si_pid != 0) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return true;
@@ -160,7 +165,7 @@ Outcome Process::finish() {
   return outcome_;
 }
 
-Outcome run_program(const Invocation& invocation) { return Process(invocation).finish(); }
+Outcome run_with(const Invocation& invocation) { return Process(invocation).finish(); }
 
 // ------------------------------------------------------------------------------- ScratchFolder ---
 

@@ -23,6 +23,7 @@ struct Invocation {
   std::string folder = {};                    // working directory
   std::vector<std::string> environment = {};  // "NAME=value", added to ours
   long file_bytes_limit = -1;                 // RLIMIT_FSIZE
+  long memory_bytes_limit = -1;               // RLIMIT_AS
 };
 
 struct Outcome {
@@ -53,9 +54,9 @@ class Process {
   Outcome outcome_;
 };
 
-Outcome run_program(const Invocation& invocation);
+Outcome run_with(const Invocation& invocation);
 inline Outcome run_program(std::vector<std::string> arguments) {
-  return run_program(Invocation{.arguments = std::move(arguments)});
+  return run_with({.arguments = std::move(arguments)});
 }
 
 // A folder that is gone after the test.

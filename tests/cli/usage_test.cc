@@ -39,9 +39,9 @@ TEST(Help, OfEachCommandHasExamples) {
 }
 
 TEST(Help, GoesWrongWhenItCannotBeWritten) {
-  EXPECT_EQ(run_program({.arguments = {"--help"}, .output_path = "/dev/full"}).exit_status, 5);
-  EXPECT_EQ(run_program({.arguments = {"--help"}, .output = Output::Closed}).exit_status, 5);
-  EXPECT_EQ(run_program({.arguments = {"--help"}, .output = Output::Unread}).exit_status, 0);
+  EXPECT_EQ(run_with({.arguments = {"--help"}, .output_path = "/dev/full"}).exit_status, 5);
+  EXPECT_EQ(run_with({.arguments = {"--help"}, .output = Output::Closed}).exit_status, 5);
+  EXPECT_EQ(run_with({.arguments = {"--help"}, .output = Output::Unread}).exit_status, 0);
 }
 
 TEST(Version, IsOneLine) {
