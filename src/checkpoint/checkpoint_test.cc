@@ -7,8 +7,8 @@
 #include <chrono>
 #include <filesystem>
 
-#include "checkpoint/mini_checkpoint.h"
 #include "checkpoint/survey.h"
+#include "checkpoint/test_checkpoint.h"
 
 namespace deltafin::checkpoint {
 namespace {

@@ -6,6 +6,7 @@
 #include "checkpoint/config_fields.h"
 #include "checkpoint/json_document.h"
 #include "checkpoint/kimi_config.h"
+#include "checkpoint/quantization_config.h"
 
 namespace deltafin::checkpoint {
 namespace {

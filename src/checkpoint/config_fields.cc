@@ -86,12 +86,6 @@ Result<std::optional<bool>> Fields::optional_flag(const char* name) {
   return value->get<bool>();
 }
 
-Result<bool> Fields::flag(const char* name) {
-  TRY(const std::optional<bool> value, optional_flag(name));
-  if (!value) return refuse(name, "true or false");
-  return *value;
-}
-
 Result<std::string> Fields::word(const char* name) {
   const json* value = find(name);
   if (value == nullptr || !value->is_string()) return refuse(name, "a string");

@@ -51,7 +51,6 @@ class Fields {
   Result<std::optional<float>> optional_real(const char* name, RealRange range);
   Result<float> real(const char* name, RealRange range);
   Result<std::optional<bool>> optional_flag(const char* name);
-  Result<bool> flag(const char* name);
   Result<std::string> word(const char* name);
   Result<std::vector<uint64_t>> integers(const char* name, IntegerRange range, size_t most);
   // The object under `name`; empty when it is absent.

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "base/limits.h"
-#include "checkpoint/mini_checkpoint.h"
+#include "checkpoint/test_checkpoint.h"
 #include "io/simulated.h"
 
 namespace deltafin::checkpoint {

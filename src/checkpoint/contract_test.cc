@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "checkpoint/mini_checkpoint.h"
+#include "checkpoint/test_checkpoint.h"
 
 namespace deltafin::checkpoint {
 namespace {

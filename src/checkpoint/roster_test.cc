@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "checkpoint/mini_checkpoint.h"
+#include "checkpoint/test_checkpoint.h"
 
 namespace deltafin::checkpoint {
 namespace {

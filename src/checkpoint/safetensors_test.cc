@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/limits.h"
-#include "checkpoint/mini_checkpoint.h"
+#include "checkpoint/test_checkpoint.h"
 
 namespace deltafin::checkpoint {
 namespace {
@@ -83,6 +83,12 @@ TEST(Safetensors, RefusesAnAbsurdHeaderLengthWithoutReadingOn) {
   const Result<uint64_t> begin = parse_data_begin(as_bytes(file), uint64_t{1} << 62);
   ASSERT_FALSE(begin.has_value());
   EXPECT_THAT(begin.error().what, HasSubstr("not a safetensors file"));
+}
+
+TEST(Safetensors, KnowsToTheByteWhetherAHeaderFits) {
+  const std::string file = safetensors_bytes("{}", 0);
+  EXPECT_EQ(parse_data_begin(as_bytes(file), 10), 10u);
+  EXPECT_FALSE(parse_data_begin(as_bytes(file), 9).has_value());
 }
 
 // Everything that a header can get wrong, and a piece of what is said about it.

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/philox.h"
-#include "checkpoint/mini_checkpoint.h"
+#include "checkpoint/test_checkpoint.h"
 
 namespace deltafin::checkpoint {
 namespace {
@@ -17,6 +17,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr const char* kRouter = "language_model.model.layers.1.block_sparse_moe.gate.weight";
 constexpr const char* kExpertPart =
@@ -116,6 +117,14 @@ const Damage kDamages[] = {
      {"2 of 4 shards are missing: model-00003-of-000004.safetensors, "
       "model-00004-of-000004.safetensors",
       "looks like an interrupted download", "resume the download"}},
+    {"MissingTailOfWhichTheLastIsNotUsed",
+     [](C& c) {
+       c.shards.erase(C::kRest);
+       c.shards.erase(C::kVision);
+     },
+     ProblemKind::MissingShard,
+     {"1 of 4 shards is missing: model-00003-of-000004.safetensors; looks like an interrupted "
+      "download"}},
     {"MissingShardBesideAnUnfinishedFile",
      [](C& c) {
        c.shards.erase(C::kLayer0);
@@ -360,6 +369,12 @@ const Variant kVariants[] = {
 INSTANTIATE_TEST_SUITE_P(Survey, Variants, testing::ValuesIn(kVariants),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(Survey, SuspectsAnInterruptedDownloadOnlyForAReason) {
+  MiniCheckpoint checkpoint;
+  checkpoint.shards.erase(MiniCheckpoint::kLayer0);
+  EXPECT_THAT(lines_of(survey_of(checkpoint)), testing::Each(Not(HasSubstr("interrupted"))));
+}
+
 TEST(Survey, NamesEveryMissingShard) {
   MiniCheckpoint checkpoint;
   checkpoint.index["weight_map"] = test::json::object();
@@ -437,6 +452,7 @@ TEST(Survey, SaysWhatWasExpectedInPlaceOfAFile) {
   EXPECT_THAT(error("/m/model.gguf"),
               AllOf(HasSubstr("is a GGUF file"), HasSubstr("expected a folder")));
   EXPECT_THAT(error("/m/notes.txt"), HasSubstr("/m/notes.txt: is a file"));
+  EXPECT_THAT(error("/m"), Not(HasSubstr("problems")));
   EXPECT_THAT(error("/none"), HasSubstr("/none: no such folder"));
   EXPECT_THAT(error("/m"), HasSubstr("has no config.json (model.gguf is another format)"));
 }

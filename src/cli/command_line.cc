@@ -127,18 +127,17 @@ std::unexpected<Error> CommandLine::refuse_leftover(
                              : "");
 }
 
-// CLI11 takes the next argument for the value of "--name="; the empty text is what was meant.
-std::vector<std::string> CommandLine::split_empty_values(
+// CLI11 takes the next argument for the value of "--name="; the empty text is what was meant, so
+// that is made the next argument.
+std::vector<std::string> CommandLine::with_empty_values(
     const std::vector<std::string>& arguments) const {
   std::vector<std::string> result;
   for (const std::string& argument : arguments) {
-    const std::string name =
-        argument.substr(0, argument.size() - (argument.ends_with('=') ? 1 : 0));
-    const bool is_flag = std::ranges::any_of(entries_, [&](const Entry& entry) {
-      return entry.kind == EntryKind::Flag && entry.name == name;
+    result.push_back(argument);
+    const bool is_empty_flag = std::ranges::any_of(entries_, [&](const Entry& entry) {
+      return entry.kind == EntryKind::Flag && entry.name + "=" == argument;
     });
-    result.push_back(is_flag ? name : argument);
-    if (is_flag && name != argument) result.emplace_back();
+    if (is_empty_flag) result.emplace_back();
   }
   return result;
 }
@@ -159,7 +158,7 @@ Status CommandLine::take(Entry& entry) {
 }
 
 Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = split_empty_values(arguments);
+  std::vector<std::string> words = with_empty_values(arguments);
   std::ranges::reverse(words);  // what CLI11 wants
   try {
     parser_->app.parse(std::move(words));

@@ -48,7 +48,7 @@ class CommandLine {
 
   std::unexpected<Error> refuse(const std::string& what, const std::string& advice = "") const;
   std::unexpected<Error> refuse_leftover(const std::vector<std::string>& leftover) const;
-  std::vector<std::string> split_empty_values(const std::vector<std::string>& arguments) const;
+  std::vector<std::string> with_empty_values(const std::vector<std::string>& arguments) const;
   Status take(Entry& entry);
 
   std::string command_, usage_, about_;

@@ -84,13 +84,6 @@ Result<int> inspect_model(const std::string& model, bool json) {
 
 }  // namespace
 
-std::string inspect_help() {
-  InspectFlags flags;
-  CommandLine line = make_line();
-  flags.declare(line);
-  return line.help();
-}
-
 Result<int> inspect_command(const std::vector<std::string>& arguments, CancelToken& /*cancel*/) {
   InspectFlags flags;
   CommandLine line = make_line();

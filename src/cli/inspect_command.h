@@ -13,7 +13,4 @@ namespace deltafin::cli {
 // when the operating system is to blame for all of it).
 Result<int> inspect_command(const std::vector<std::string>& arguments, CancelToken& cancel);
 
-// Its --help text.
-std::string inspect_help();
-
 }  // namespace deltafin::cli

@@ -181,13 +181,6 @@ Result<PublishedFile> create(const std::string& path, bool force) {
 
 }  // namespace
 
-std::string logits_help() {
-  LogitsFlags flags;
-  CommandLine line = make_line();
-  flags.declare(line);
-  return line.help();
-}
-
 Result<int> logits_command(const std::vector<std::string>& arguments, CancelToken& cancel) {
   LogitsFlags flags;
   CommandLine line = make_line();

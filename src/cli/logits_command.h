@@ -12,7 +12,4 @@ namespace deltafin::cli {
 // As run_command. When it fails or is cancelled, no file has the name that was asked for.
 Result<int> logits_command(const std::vector<std::string>& arguments, CancelToken& cancel);
 
-// Its --help text.
-std::string logits_help();
-
 }  // namespace deltafin::cli

@@ -23,12 +23,12 @@ const char* source_name(const PromptFlags& flags) {
 // Opening a pipe waits for its writer.
 Result<Descriptor> open_prompt(const std::string& path, const CancelToken& cancel) {
   for (;;) {
+    TRY_STATUS(cancel.check());
     Descriptor descriptor(path == kStandardInput ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                                                  : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (descriptor.is_open()) return descriptor;
     if (errno != EINTR)
       return fail(ErrorCode::Io, fmt::format("cannot open {}: {}", path, system_error(errno)));
-    TRY_STATUS(cancel.check());
   }
 }
 

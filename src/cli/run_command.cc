@@ -253,13 +253,6 @@ Result<int> execute(const RunFlags& flags, const Preparation& ready, EventLog& e
 
 }  // namespace
 
-std::string run_help() {
-  RunFlags flags;
-  CommandLine line = make_line();
-  flags.declare(line);
-  return line.help();
-}
-
 Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& cancel) {
   RunFlags flags;
   CommandLine line = make_line();

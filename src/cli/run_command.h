@@ -14,7 +14,4 @@ namespace deltafin::cli {
 // itself.
 Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& cancel);
 
-// Its --help text.
-std::string run_help();
-
 }  // namespace deltafin::cli

@@ -102,10 +102,10 @@ struct SimulatedReaderOptions {
 //
 // Priorities, bounds, tries and cancel() are those of the thread reader. Every started read
 // finishes after a delay drawn from the seed. wait() advances the clock to the next finish until
-// its channel has a completion. poll() advances it by a drawn step of at most half of delay_max, the
-// time a caller computed between two polls. A buffer holds 0xFF bytes (NaN in F32, BF16 and E8M0)
-// from its start to its finish and after an error, so a caller that looks too early computes visibly
-// wrong numbers, and the same ones in every run.
+// its channel has a completion. poll() advances it by a drawn step of at most half of delay_max,
+// the time a caller computed between two polls. A buffer holds 0xFF bytes (NaN in F32, BF16 and
+// E8M0) from its start to its finish and after an error, so a caller that looks too early computes
+// visibly wrong numbers, and the same ones in every run.
 std::unique_ptr<Reader> make_simulated_reader(const SimulatedReaderOptions& options,
                                               SimulatedClock& clock);
 

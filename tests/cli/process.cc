@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -148,6 +149,20 @@ bool Process::wait_for_file(const fs::path& file, const std::string& text) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return true;
+}
+
+bool Process::wait_until_it_waits() const {
+  constexpr const char* kCaught = "SigCgt:";
+  for (const Deadline deadline = in_a_minute(); !is_over(deadline);) {
+    const std::string status = read_file("/proc/" + std::to_string(pid_) + "/status");
+    const size_t at = status.find(kCaught);
+    if (at == std::string::npos) return false;
+    const uint64_t caught = std::stoull(status.substr(at + std::strlen(kCaught)), nullptr, 16);
+    const bool has_handler = (caught >> (SIGINT - 1) & 1) != 0;
+    if (has_handler && status.find("State:\tS") != std::string::npos) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
 }
 
 Outcome Process::finish() {

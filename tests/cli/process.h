@@ -43,6 +43,8 @@ class Process {
   // over.
   bool wait_for_output(const std::string& text);
   bool wait_for_file(const std::filesystem::path& file, const std::string& text);
+  // Returns whether the program, with its signal handlers in place, sleeps before a minute is over.
+  bool wait_until_it_waits() const;
   // Waits for the end; kills a program that takes longer than a minute, and the test fails.
   Outcome finish();
 

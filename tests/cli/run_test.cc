@@ -253,8 +253,14 @@ TEST(RunOutput, FailsWhenTheDiskIsFull) {
 }
 
 TEST(RunOutput, FailsWhenThereIsNone) {
-  const Outcome outcome = run_with({.arguments = run_demo({}), .output = Output::Closed});
+  // The file that is opened next must not be taken for standard output.
+  const ScratchFolder folder;
+  const std::string path = folder / "run.jsonl";
+  const Outcome outcome =
+      run_with({.arguments = run_demo({"--events", path}), .output = Output::Closed});
   EXPECT_EQ(outcome.exit_status, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("standard output: cannot write"));
+  for (const std::string& line : lines_of(read_file(path))) EXPECT_TRUE(json::accept(line)) << line;
 }
 
 // -------------------------------------------------------------------------------------- events ---
@@ -402,12 +408,11 @@ TEST(RunInterrupt, EndsTheWaitForAPrompt) {
   const ScratchFolder folder;
   ASSERT_EQ(::mkfifo((folder / "prompt").c_str(), 0600), 0);
   Process process({.arguments = {"run", "demo", "--prompt-file", folder / "prompt"}});
-  // Long enough to be waiting; if it is not yet, the handler may not be there, and then we learn
-  // nothing.
-  ::usleep(500'000);
+  ASSERT_TRUE(process.wait_until_it_waits());
   process.signal(SIGINT);
   const Outcome outcome = process.finish();
-  EXPECT_THAT(outcome.exit_status, AnyOf(130, -SIGINT));
+  EXPECT_EQ(outcome.exit_status, 130);
+  EXPECT_EQ(outcome.err, "deltafin: stopped by Ctrl-C\n");
 }
 
 // ------------------------------------------------------------------------------- broken models ---

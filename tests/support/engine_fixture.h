@@ -35,7 +35,8 @@ class EngineFixture {
 std::vector<float> all_logits(engine::Engine& engine, engine::Sequence& sequence,
                               std::span<const TokenId> tokens, size_t rows_per_pass);
 
-// `count` greedy tokens after the prompt; `last_logits` receives the row that produced the last one.
+// `count` greedy tokens after the prompt; `last_logits` receives the row that produced the last
+// one.
 std::vector<TokenId> greedy(engine::Engine& engine, std::span<const TokenId> prompt, size_t count,
                             std::vector<float>* last_logits = nullptr);
 
