@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <cstdio>
+#include <ctime>
 #include <filesystem>
 
 #include "checkpoint/survey.h"
@@ -264,15 +265,16 @@ TEST(CheckpointFull, OpensHalfAMillionTensorsInSeconds) {
   storage.files["config.json"] = {config, config.size()};
   add_k3_shards(test::golden_contract("kimi-k3.json"), storage);
 
-  const auto start = std::chrono::steady_clock::now();
+  // Processor time: other work on the machine must not fail the test.
+  const std::clock_t start = std::clock();
   const Result<Checkpoint> opened = Checkpoint::open(storage, "/k3");
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   ASSERT_TRUE(opened.has_value()) << opened.error().what;
   EXPECT_EQ(opened->expert(92, 895)[0].size, 5'505'024u);
   EXPECT_EQ(opened->file_count(), 94u);
   // About one second on one core in a release build; sanitizers take ten times that.
-  EXPECT_LT(seconds.count(), 60.0);
-  std::printf("opened 497,052 tensors in %.2f s\n", seconds.count());
+  EXPECT_LT(seconds, 30.0);
+  std::printf("opened 497,052 tensors in %.2f s of processor time\n", seconds);
 }
 
 }  // namespace

@@ -328,6 +328,14 @@ TEST(Config, KeepsTopGroupsOfExperts) {
   EXPECT_EQ(contract->kimi.router_groups_kept, 4u);
 }
 
+TEST(Config, HasNoLatentNormWithoutALatent) {
+  const Result<ModelContract> contract =
+      parse_config(edited(k3(), "/text_config/routed_expert_hidden_size", nullptr).dump());
+  ASSERT_TRUE(contract.has_value());
+  EXPECT_FALSE(contract->kimi.latent_norm);
+  EXPECT_EQ(contract->layers[1].experts->input_dim, 7168u);
+}
+
 TEST(Config, ReadsAZeroOrAbsentSituBetaAsOne) {
   for (const char* const value : {"0", "null"}) {
     const Result<ModelContract> contract =

@@ -64,8 +64,8 @@ TEST(ShardSet, InfersMissingShardsFromTheNamesOfTheOthers) {
 
 TEST(ShardSet, InfersNothingFromANameThatCountsSomethingElse) {
   ProblemList problems;
-  for (const char* const name :
-       {"run-of-999999999.safetensors", "a-1-of-.safetensors", "x-3-of-4294967296.safetensors"}) {
+  for (const char* const name : {"run-of-999999999.safetensors", "a-1-of-.safetensors",
+                                 "x-3-of-4294967296.safetensors", "x-3-of-10001.safetensors"}) {
     EXPECT_THAT(shards_of({{name, ""}}, problems), ElementsAre(name));
   }
 }

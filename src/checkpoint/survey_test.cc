@@ -399,6 +399,27 @@ TEST(Survey, DoesNotReportTheTensorsOfAMissingShardOneByOne) {
   EXPECT_FALSE(survey.layers()[1].is_complete());
 }
 
+TEST(Survey, DoesNotGuessWhatWasInAMissingShardWithoutAnIndex) {
+  MiniCheckpoint checkpoint;
+  checkpoint.index = nullptr;
+  checkpoint.shards.erase(MiniCheckpoint::kLayer1);
+  const Survey survey = survey_of(checkpoint);
+  EXPECT_EQ(survey.problems().error_count(), 1u);
+  EXPECT_EQ(survey.problems().count_of(ProblemKind::MissingTensor), 0u);
+  EXPECT_EQ(survey.layers()[1].found, 0u);
+}
+
+TEST(Survey, NotesAMissingShardOfWhichNothingIsUsed) {
+  MiniCheckpoint checkpoint;
+  checkpoint.shards.erase(MiniCheckpoint::kVision);
+  const Survey survey = survey_of(checkpoint);
+  ASSERT_EQ(survey.problems().kept().size(), 1u);
+  EXPECT_EQ(survey.problems().kept()[0].severity, Severity::Note);
+  EXPECT_THAT(survey.problems().kept()[0].message,
+              HasSubstr("1 of 4 shards is missing: model-00004-of-000004.safetensors (nothing that "
+                        "is used)"));
+}
+
 TEST(Survey, CountsTheWholeTensorsOfACutShard) {
   MiniCheckpoint checkpoint;
   checkpoint.shards[MiniCheckpoint::kLayer1].extra_bytes = -1;
