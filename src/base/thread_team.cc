@@ -42,8 +42,37 @@ struct ThreadTeam::Shared {
   void* context = nullptr;
   size_t task_count = 0;
   std::atomic<size_t> next_task = 0;
-  std::atomic<uint32_t> helpers_busy = 0;
+  // The door of the current region: kOpen while helpers may still come in, plus how many are
+  // inside. The leader waits for those inside and not for those who are asleep: on a machine that
+  // does other work too, a helper may not run for milliseconds, and the leader can do the tasks
+  // alone by then.
+  static constexpr uint32_t kOpen = uint32_t{1} << 31;
+  std::atomic<uint32_t> door = 0;
   std::vector<std::thread> helpers;
+
+  bool enter() {
+    uint32_t now = door.load(std::memory_order_acquire);
+    while ((now & kOpen) != 0)
+      if (door.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel,
+                                     std::memory_order_acquire))
+        return true;
+    return false;
+  }
+
+  void leave() {
+    const uint32_t before = door.fetch_sub(1, std::memory_order_acq_rel);
+    if (before == 1) door.notify_one();  // the last one out of a closed region
+  }
+
+  void close_and_wait() {
+    door.fetch_and(~kOpen, std::memory_order_acq_rel);
+    for (int spin = 0; spin < kSpinCount; ++spin) {
+      if (door.load(std::memory_order_acquire) == 0) return;
+      pause();
+    }
+    for (uint32_t inside; (inside = door.load(std::memory_order_acquire)) != 0;)
+      door.wait(inside, std::memory_order_acquire);
+  }
 
   void take_tasks() {
     CHECK(float_control_is_canonical());
@@ -64,8 +93,9 @@ struct ThreadTeam::Shared {
       region.wait(seen, std::memory_order_acquire);
       seen = region.load(std::memory_order_acquire);
       if (stopping.load(std::memory_order_relaxed)) return;
+      if (!enter()) continue;  // too late for this region
       take_tasks();
-      if (helpers_busy.fetch_sub(1, std::memory_order_acq_rel) == 1) helpers_busy.notify_one();
+      leave();
     }
   }
 };
@@ -102,16 +132,11 @@ void ThreadTeam::run(size_t task_count, TaskFunction function, void* context) {
     shared.take_tasks();
     return;
   }
-  shared.helpers_busy.store(uint32_t(shared.helpers.size()), std::memory_order_relaxed);
+  shared.door.store(Shared::kOpen, std::memory_order_release);
   shared.region.fetch_add(1, std::memory_order_release);
   shared.region.notify_all();
   shared.take_tasks();
-  for (int spin = 0; spin < kSpinCount; ++spin) {
-    if (shared.helpers_busy.load(std::memory_order_acquire) == 0) return;
-    pause();
-  }
-  for (uint32_t busy; (busy = shared.helpers_busy.load(std::memory_order_acquire)) != 0;)
-    shared.helpers_busy.wait(busy, std::memory_order_acquire);
+  shared.close_and_wait();
 }
 
 namespace {
