@@ -97,8 +97,8 @@ TEST(Elementary, StaysWithinItsClaimedErrorOnASample) {
 
 class ElementaryFull : public testing::TestWithParam<Claim> {};
 INSTANTIATE_TEST_SUITE_P(Functions, ElementaryFull, testing::ValuesIn(kClaims),
-                         [](const testing::TestParamInfo<Claim>& info) {
-                           return std::string(info.param.name);
+                         [](const testing::TestParamInfo<Claim>& claim) {
+                           return std::string(claim.param.name);
                          });
 TEST_P(ElementaryFull, StaysWithinItsClaimedErrorOnEveryInput) { expect_claim(GetParam(), 1); }
 

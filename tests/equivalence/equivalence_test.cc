@@ -65,8 +65,8 @@ class Equivalence : public testing::TestWithParam<Subject> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Checkpoints, Equivalence, testing::ValuesIn(kSubjects),
-                         [](const testing::TestParamInfo<Subject>& info) {
-                           std::string name = info.param.checkpoint;
+                         [](const testing::TestParamInfo<Subject>& subject) {
+                           std::string name = subject.param.checkpoint;
                            std::erase(name, '-');
                            return name;
                          });
