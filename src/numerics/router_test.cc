@@ -37,7 +37,7 @@ TEST(Router, OrdersByTheBiasedScore) {
 }
 
 TEST(Router, RenormalisesAndScales) {
-  const std::vector<Route> routes = choose({.top_k = 2, .scale = 3}, {0, 0, -20});
+  const std::vector<Route> routes = choose({.top_k = 2, .scale = 3}, {2, 2, -20});
   EXPECT_FLOAT_EQ(routes[0].weight, 1.5f);
   EXPECT_FLOAT_EQ(routes[1].weight, 1.5f);
 }
