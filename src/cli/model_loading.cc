@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -27,6 +29,10 @@ constexpr uint64_t kExpertCacheLeast = 64ull << 20;
 constexpr uint64_t kExpertCacheShare = 4;  // of the memory that is available: one part in so many
 constexpr size_t kUnknownFieldsShown = 6;
 
+// Two or three times too many threads are merely slow, which a test may want. 256 on two processors
+// have been seen to take a machine away from everybody, for minutes.
+constexpr uint64_t kThreadsPerProcessor = 4;
+
 // What all routed experts take in the cache, which keeps every part of an expert aligned.
 uint64_t all_experts_bytes(const checkpoint::ModelContract& contract) {
   uint64_t bytes = checkpoint::take_inventory(contract).routed_bytes;
@@ -42,6 +48,15 @@ std::optional<uint64_t> available_memory() {
   std::ifstream file("/proc/meminfo");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   return parse_available_memory(text);
+}
+
+// Processors that this process may run on, hyper-threads included.
+uint64_t processor_count() {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return static_cast<uint64_t>(
+        std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));  // more than the set has places
+  return static_cast<uint64_t>(CPU_COUNT(&allowed));
 }
 
 Result<const numerics::Kernels*> find_isa(const std::string& name) {
@@ -119,9 +134,20 @@ uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
   return std::max(std::min(all_experts_bytes(contract), share), kExpertCacheLeast);
 }
 
+Status check_thread_count(uint64_t thread_count, uint64_t processors) {
+  if (thread_count <= processors * kThreadsPerProcessor) return {};
+  return fail(
+      ErrorCode::Usage,
+      fmt::format("--threads: found {}, expected at most {}: there {} {} here, and more threads "
+                  "than that only wait for each other",
+                  thread_count, processors * kThreadsPerProcessor, processors == 1 ? "is" : "are",
+                  processors == 1 ? "one processor" : fmt::format("{} processors", processors)));
+}
+
 Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
                                              const checkpoint::ModelContract& contract) {
   engine::EngineOptions options;
+  TRY_STATUS(check_thread_count(flags.threads.value_or(1), processor_count()));
   options.thread_count = flags.threads.value_or(std::min(usable_core_count(), limits::kThreads));
   if (flags.isa) {
     TRY(options.kernels, find_isa(*flags.isa));

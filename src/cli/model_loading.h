@@ -42,7 +42,11 @@ std::optional<uint64_t> parse_available_memory(std::string_view meminfo);
 uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
                               std::optional<uint64_t> available_bytes);
 
-// The flags with every default filled in. Errors: Usage, for an instruction set that is not here.
+// Errors: Usage, when so many threads would fight for so few processors.
+Status check_thread_count(uint64_t thread_count, uint64_t processors);
+
+// The flags with every default filled in. Errors: Usage, for an instruction set that is not here,
+// or too many threads.
 Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
                                              const checkpoint::ModelContract& contract);
 

@@ -59,6 +59,15 @@ TEST(EngineOptions, TakeTheFlagsWord) {
   EXPECT_STREQ(options.kernels->name, "baseline");
 }
 
+TEST(EngineOptions, RefuseThreadsThatOnlyFight) {
+  EXPECT_TRUE(check_thread_count(8, 2));
+  EXPECT_TRUE(check_thread_count(256, 64));
+  EXPECT_FALSE(check_thread_count(9, 2));
+  EXPECT_THAT(check_thread_count(256, 2).error().what,
+              HasSubstr("--threads: found 256, expected at most 8: there are 2 processors"));
+  EXPECT_THAT(check_thread_count(5, 1).error().what, HasSubstr("there is one processor here"));
+}
+
 TEST(EngineOptions, ListTheInstructionSetsOfThisProcessor) {
   EngineFlags flags;
   flags.isa = "avx1024";

@@ -43,7 +43,8 @@ std::string human_bytes(uint64_t bytes) { return human_bytes(static_cast<double>
 
 std::string with_separators(uint64_t number) {
   std::string text = fmt::format("{}", number);
-  for (size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, ",");
+  for (size_t end = text.size(); end > 3; end -= 3)
+    text.insert(text.begin() + static_cast<ptrdiff_t>(end - 3), ',');
   return text;
 }
 
