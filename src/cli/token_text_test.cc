@@ -50,7 +50,12 @@ TEST(TokenText, ShowsAnIdThatTheTokenizerLacksAsReplacement) {
 
 TEST(TokenText, IsAListOfIdsWithoutATokenizer) {
   TokenText text(nullptr);
-  EXPECT_EQ(text.push(17) + text.push(4) + text.push(99) + text.finish(), "17,4,99");
+  // One statement each: the operands of + are evaluated in any order.
+  std::string shown = text.push(17);
+  shown += text.push(4);
+  shown += text.push(99);
+  shown += text.finish();
+  EXPECT_EQ(shown, "17,4,99");
 }
 
 }  // namespace
