@@ -170,7 +170,9 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::vector<std::string>& a
     return refuse(fmt::format("cannot make sense of the arguments: {}", error.what()));
   }
   if (parser_->help->count() > 0) return Parsed::Help;
-  const std::vector<std::string> leftover = parser_->app.remaining();
+  std::vector<std::string> leftover = parser_->app.remaining();
+  // CLI11 has obeyed it: what follows are arguments.
+  std::erase(leftover, "--");
   if (!leftover.empty()) return refuse_leftover(leftover);
   for (Entry& entry : entries_) TRY_STATUS(take(entry));
   return Parsed::Run;

@@ -42,6 +42,13 @@ TEST(CommandLine, FillsWhatIsGivenInAnyOrder) {
   EXPECT_TRUE(shop.stats);
 }
 
+TEST(CommandLine, TakesADoubleDashForTheEndOfItsFlags) {
+  Shop shop;
+  EXPECT_EQ(shop.line.parse({"--stats", "--", "--demo"}), CommandLine::Parsed::Run);
+  EXPECT_EQ(shop.model, "--demo");
+  EXPECT_EQ(Shop().line.parse({"demo", "--"}), CommandLine::Parsed::Run);
+}
+
 TEST(CommandLine, LeavesAloneWhatIsNotGiven) {
   Shop shop;
   EXPECT_EQ(shop.line.parse({}), CommandLine::Parsed::Run);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -41,6 +42,20 @@ PathKind kind_of(const std::string& path) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0) return PathKind::Nothing;
   return S_ISREG(info.st_mode) ? PathKind::RegularFile : PathKind::Other;
+}
+
+// The descriptor that a path like /dev/stderr or /dev/fd/3 stands for. Opening such a path would
+// open the file behind it anew, from its start.
+std::optional<int> named_descriptor(const std::string& path) {
+  constexpr std::string_view kFolder = "/dev/fd/";
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  if (!path.starts_with(kFolder)) return std::nullopt;
+  int number = 0;
+  const char* end = path.data() + path.size();
+  const std::from_chars_result result = std::from_chars(path.data() + kFolder.size(), end, number);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return number;
 }
 
 std::string folder_of(const std::string& path) {
@@ -90,6 +105,11 @@ Descriptor::~Descriptor() {
 // --------------------------------------------------------------------------------- GrowingFile ---
 
 Result<GrowingFile> GrowingFile::create(const std::string& path, Existing existing) {
+  if (const std::optional<int> number = named_descriptor(path)) {
+    Descriptor copy(::fcntl(*number, F_DUPFD_CLOEXEC, 3));
+    if (!copy.is_open()) return cannot(path, "use", errno);
+    return GrowingFile(path, std::move(copy));
+  }
   Descriptor descriptor(open_again(path.c_str(), O_CREAT | O_EXCL));
   if (!descriptor.is_open() && errno == EEXIST) {
     const PathKind kind = kind_of(path);

@@ -45,6 +45,7 @@ class Descriptor {
 // A file that grows while the program runs, each append seen by readers at once.
 class GrowingFile {
  public:
+  // A path like /dev/stderr or /dev/fd/3 means that open descriptor, wherever it leads.
   // Errors: Usage when `path` exists and is not to be replaced; Io.
   static Result<GrowingFile> create(const std::string& path, Existing existing);
 

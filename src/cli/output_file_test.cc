@@ -1,5 +1,6 @@
 #include "cli/output_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -71,6 +72,19 @@ TEST_F(OutputFile, MayBeADevice) {
   Result<GrowingFile> file = GrowingFile::create("/dev/null", Existing::Refuse);
   ASSERT_TRUE(file);
   EXPECT_TRUE(file->append("gone"));
+}
+
+TEST_F(OutputFile, MayBeAnOpenDescriptorWhichIsNeverTruncated) {
+  put("log", "first ");
+  const int descriptor = ::open(path("log").c_str(), O_WRONLY | O_APPEND);
+  ASSERT_GE(descriptor, 0);
+  const std::string name = "/dev/fd/" + std::to_string(descriptor);
+  Result<GrowingFile> file = GrowingFile::create(name, Existing::Replace);
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->append("second"));
+  EXPECT_EQ(content("log"), "first second");
+  ::close(descriptor);
+  EXPECT_FALSE(GrowingFile::create("/dev/fd/999", Existing::Replace));
 }
 
 TEST_F(OutputFile, SaysWhenTheDiskIsFull) {

@@ -78,9 +78,9 @@ void RunFlags::declare(CommandLine& line) {
 Status RunFlags::check() const {
   TRY_STATUS(required_model(model, "run"));
   TRY_STATUS(prompt.check());
-  if (events == "-")
+  if (events == "-" || events == "/dev/stdout")
     return fail(ErrorCode::Usage,
-                "--events: \"-\" would mix events with the text\n  name a file, or /dev/stderr");
+                "--events: standard output is for the text alone\n  name a file, or /dev/stderr");
   return {};
 }
 

@@ -324,6 +324,12 @@ TEST(RunEvents, DoNotOverwriteAFileUnlessForced) {
   EXPECT_THAT(read_file(path), StartsWith("{\"event\":\"run_start\""));
 }
 
+TEST(RunEvents, MayGoToStandardError) {
+  const Outcome outcome = run_program(run_demo({"--events", "/dev/stderr"}));
+  EXPECT_EQ(outcome.exit_status, 0);
+  for (const std::string& line : lines_of(outcome.err)) EXPECT_TRUE(json::accept(line)) << line;
+}
+
 TEST(RunEvents, EndTheRunWhenTheDiskIsFull) {
   const Outcome outcome = run_program(run_demo({"--events", "/dev/full"}));
   EXPECT_EQ(outcome.exit_status, 5);

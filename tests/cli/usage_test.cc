@@ -127,7 +127,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"run", "demo", "--prompt", "x", "--expert-cache", "2G"}, "such as 2GB", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--temperature", "hot"}, "found \"hot\"", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--top-p", "2"}, "--top-p is 2", ""},
-        Mistake{{"run", "demo", "--prompt", "x", "--events", "-"}, "would mix", "/dev/stderr"},
+        Mistake{{"run", "demo", "--prompt", "x", "--events", "-"},
+                "is for the text alone",
+                "/dev/stderr"},
         Mistake{{"logits", "demo", "--ids", "1", "--out", "/"}, "--out: / is not a file", ""}));
 
 }  // namespace
