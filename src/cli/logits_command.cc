@@ -39,9 +39,7 @@ struct LogitsFlags {
 };
 
 void LogitsFlags::declare(CommandLine& line) {
-  line.argument("MODEL",
-                "a checkpoint directory, or demo for the bundled model (./demo for a folder)",
-                model);
+  declare_model(line, model);
   prompt.declare(line);
   line.group("output");
   line.flag(

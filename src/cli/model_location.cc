@@ -18,6 +18,12 @@ std::string executable_path() {
 
 }  // namespace
 
+void declare_model(CommandLine& line, std::optional<std::string>& model) {
+  line.argument("MODEL",
+                "a checkpoint directory, or demo for the bundled model (./demo for a folder)",
+                model);
+}
+
 Result<std::string> required_model(const std::optional<std::string>& model, const char* command) {
   if (model && !model->empty()) return *model;
   return fail(

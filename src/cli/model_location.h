@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/command_line.h"
 #include "io/file.h"
 
 namespace deltafin::cli {
@@ -13,6 +14,9 @@ namespace deltafin::cli {
 // The word that stands for the checkpoint that comes with the program. A folder of that name is
 // spelled ./demo.
 inline constexpr const char* kBundledModel = "demo";
+
+// Declares the MODEL argument of a command that needs a whole checkpoint.
+void declare_model(CommandLine& line, std::optional<std::string>& model);
 
 // The MODEL argument of `command`. Errors: Usage when it is missing or empty.
 Result<std::string> required_model(const std::optional<std::string>& model, const char* command);

@@ -44,9 +44,7 @@ struct RunFlags {
 };
 
 void RunFlags::declare(CommandLine& line) {
-  line.argument("MODEL",
-                "a checkpoint directory, or demo for the bundled model (./demo for a folder)",
-                model);
+  declare_model(line, model);
   prompt.declare(line);
   line.group("length");
   line.flag(

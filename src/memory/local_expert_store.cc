@@ -50,6 +50,7 @@ class LocalExpertStore final : public ExpertStore {
   struct Need {
     uint32_t expert = 0;
     std::span<const uint32_t> edges;
+    ExpertLayout layout;
     ExpertCache::Slot slot = 0;
     size_t reads_outstanding = 0;
     enum class State : uint8_t { Waiting, Reading, Leased, Done } state = State::Waiting;
@@ -97,8 +98,9 @@ void LocalExpertStore::group_edges(const ExpertBatch& batch) {
     const uint32_t expert = batch.edges[edge_order_[first]].expert;
     size_t last = first;
     while (last < edge_order_.size() && batch.edges[edge_order_[last]].expert == expert) ++last;
-    needs_.push_back(
-        {.expert = expert, .edges = std::span(edge_order_).subspan(first, last - first)});
+    needs_.push_back({.expert = expert,
+                      .edges = std::span(edge_order_).subspan(first, last - first),
+                      .layout = lay_out_expert(checkpoint_.expert(batch.layer, expert))});
     first = last;
   }
   next_to_read_ = 0;
@@ -154,9 +156,8 @@ void LocalExpertStore::start_reads(uint32_t layer) {
     need.slot = *slot;
     need.state = Need::State::Reading;
     ++counters_.misses;
-    const ExpertLayout layout = lay_out_expert(checkpoint_.expert(layer, need.expert));
-    need.reads_outstanding = layout.extents.size();
-    for (const ExpertExtent& extent : layout.extents)
+    need.reads_outstanding = need.layout.extents.size();
+    for (const ExpertExtent& extent : need.layout.extents)
       requests.push_back({.file = &checkpoint_.file(extent.file),
                           .offset = extent.offset,
                           .into = slot_bytes(*slot).subspan(extent.slot_offset, extent.size),
@@ -195,11 +196,10 @@ Status LocalExpertStore::compute(const ExpertBatch& batch, Need& need, std::span
 // A scale of 255 would turn a row into NaN and every token after it into noise.
 Status LocalExpertStore::check_scales(uint32_t layer, const Need& need) const {
   const checkpoint::ExpertLocation& location = checkpoint_.expert(layer, need.expert);
-  const ExpertLayout layout = lay_out_expert(location);
   for (const ExpertPart part : {ExpertPart::W1Scale, ExpertPart::W3Scale, ExpertPart::W2Scale}) {
     const checkpoint::TensorLocation& tensor = location[size_t(part)];
     if (tensor.size == 0) continue;
-    const std::byte* scales = slot_bytes(need.slot).data() + layout.part_offset[size_t(part)];
+    const std::byte* scales = slot_bytes(need.slot).data() + need.layout.part_offset[size_t(part)];
     const void* found = std::memchr(scales, kScaleNan, tensor.size);
     if (found == nullptr) continue;
     const uint64_t at = uint64_t(static_cast<const std::byte*>(found) - scales);
@@ -215,14 +215,13 @@ Status LocalExpertStore::check_scales(uint32_t layer, const Need& need) const {
 ExpertWeights LocalExpertStore::weights_in(uint32_t layer, const Need& need) const {
   const ExpertContract& contract = *checkpoint_.contract().layers[layer].experts;
   const checkpoint::ExpertLocation& location = checkpoint_.expert(layer, need.expert);
-  const ExpertLayout layout = lay_out_expert(location);
   const std::byte* slot = slot_bytes(need.slot).data();
   const auto matrix = [&](ExpertPart weight, ExpertPart scale, size_t rows, size_t cols) {
     numerics::WeightMatrix result{
-        .rows = rows, .cols = cols, .data = slot + layout.part_offset[size_t(weight)]};
+        .rows = rows, .cols = cols, .data = slot + need.layout.part_offset[size_t(weight)]};
     if (contract.format == ExpertFormat::Mxfp4) {
       result.format = numerics::WeightFormat::Mxfp4;
-      result.scales = slot + layout.part_offset[size_t(scale)];
+      result.scales = slot + need.layout.part_offset[size_t(scale)];
     } else {
       result.format = location[size_t(weight)].dtype == checkpoint::DType::F32
                           ? numerics::WeightFormat::F32

@@ -17,4 +17,9 @@ std::vector<float> attention_residual_weight(std::span<const float> norm,
 void attention_residual(Context& context, std::span<const OwnedRows> blocks, Rows running,
                         std::span<const float> score_weight, float epsilon, Rows out);
 
+// The same for one row of the pass: out [running.width].
+void attention_residual_row(const Context& context, std::span<const OwnedRows> blocks, Rows running,
+                            std::span<const float> score_weight, float epsilon, size_t row,
+                            float* out);
+
 }  // namespace deltafin::model

@@ -202,14 +202,17 @@ Status KimiModel::logits(Context& context, const Activations& activations,
   const Workspace::Scope scope(context.workspace);
   CHECK(logits.count == rows.size() && logits.width == vocab_size());
   const Rows residual = activations.residual.view();
-  Rows mixed = residual;
-  if (has_attention_residuals()) {
-    mixed = context.workspace.take(residual.count, residual.width);
-    mix(context, activations, output_residual_weight_, mixed);
-  }
+  // Only the rows that are asked for: of a long prefill that is one.
   const Rows final = context.workspace.take(rows.size(), residual.width);
-  for (size_t i = 0; i < rows.size(); ++i)
-    std::copy(mixed.row(rows[i]), mixed.row(rows[i]) + mixed.width, final.row(i));
+  context.team.parallel_for(rows.size(), [&](size_t i) {
+    const float* row = residual.row(rows[i]);
+    if (has_attention_residuals()) {
+      attention_residual_row(context, activations.blocks, residual, output_residual_weight_,
+                             config_.rms_norm_eps, rows[i], final.row(i));
+    } else {
+      std::copy(row, row + residual.width, final.row(i));
+    }
+  });
   rms_norm(context, final, globals_.vector(TensorRole::FinalNorm), config_.rms_norm_eps, final);
   if (context.observer != nullptr) context.observer->on_final_norm(final);
   PackedRows packed(context, final);

@@ -9,9 +9,12 @@
 #include "base/philox.h"
 #include "numerics/inner_product.h"
 #include "numerics/kernels.h"
+#include "support/same_bits.h"
 
 namespace deltafin::numerics {
 namespace {
+
+using test::expect_same_bits;
 
 // Random floats over many binades, with zeros of both signs and subnormals among them.
 float wild_float(Random& random) {
@@ -81,14 +84,6 @@ std::vector<float> run_product(const Kernels& kernels, const WeightMatrix& m,
   std::vector<float> y(columns * m.rows, -1);
   kernels.product(m, packed.data(), stride, columns, y.data(), m.rows);
   return y;
-}
-
-void expect_same_bits(const std::vector<float>& found, const std::vector<float>& expected,
-                      const std::string& what) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i)
-    ASSERT_EQ(std::bit_cast<uint32_t>(found[i]), std::bit_cast<uint32_t>(expected[i]))
-        << what << " element " << i << ": " << found[i] << " and " << expected[i];
 }
 
 void compare_with_definition(const Kernels& kernels, WeightFormat format, size_t rows, size_t cols,

@@ -8,6 +8,7 @@
 #include "engine/pass.h"
 #include "support/engine_fixture.h"
 #include "support/golden.h"
+#include "support/same_bits.h"
 
 namespace deltafin {
 namespace {
@@ -19,6 +20,7 @@ using engine::PassMode;
 using engine::PassRequest;
 using engine::Sequence;
 using test::EngineFixture;
+using test::expect_same_bits;
 
 struct Subject {
   const char* checkpoint;
@@ -34,12 +36,6 @@ constexpr Subject kSubjects[] = {
 
 std::vector<TokenId> ids_of(const Subject& subject) {
   return test::to_tokens(test::Golden(subject.golden).i32(subject.ids));
-}
-
-void expect_same_bits(const std::vector<float>& found, const std::vector<float>& expected,
-                      const std::string& what) {
-  ASSERT_EQ(found.size(), expected.size()) << what;
-  EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << what;
 }
 
 // The oracle: one token at a time, one thread, the baseline kernels, the smallest cache.

@@ -16,6 +16,7 @@
 #include "io/simulated.h"
 #include "support/engine_fixture.h"
 #include "support/golden.h"
+#include "support/same_bits.h"
 
 namespace deltafin {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 using engine::Engine;
 using engine::EngineOptions;
 using engine::Sequence;
+using test::expect_same_bits;
 using testing::HasSubstr;
 
 const char* const kCheckpoint = "tiny-k3";
@@ -70,12 +72,6 @@ std::vector<float> quiet_logits() {
   Sequence sequence = fixture.engine().new_sequence();
   const std::vector<TokenId> tokens = prompt();
   return test::all_logits(fixture.engine(), sequence, tokens, tokens.size());
-}
-
-void expect_same_bits(const std::vector<float>& found, const std::vector<float>& expected,
-                      const std::string& what) {
-  ASSERT_EQ(found.size(), expected.size()) << what;
-  EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << what;
 }
 
 TEST(Simulation, DelaysReorderingAndTransientFaultsDoNotChangeABit) {
