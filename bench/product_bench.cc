@@ -1,84 +1,111 @@
-// Weight products on one core: bytes of weights per second (what decode is made of) and arithmetic
-// per second (what prefill is made of), for every kernel variant, format and number of columns.
+// y = W x for every kernel variant, format and number of columns, on one core and on all: bytes of
+// weights per second (what decode is made of) and arithmetic per second (what prefill is made of).
 #include <benchmark/benchmark.h>
 
-#include <cstring>
-#include <vector>
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
 
-#include "base/philox.h"
 #include "numerics/kernels.h"
+#include "roofs.h"
+#include "row.h"
+#include "workload.h"
 
-namespace deltafin::numerics {
+namespace deltafin::bench {
 namespace {
 
-constexpr size_t kCols = 7168;
+using numerics::Kernels;
+using numerics::WeightFormat;
+using numerics::WeightMatrix;
 
-// Larger than the last-level cache, so that one column runs at the speed of memory.
-constexpr size_t kWeightBytes = 96ull << 20;
+constexpr size_t kBlockRows = 64;  // as model/linear.cc
 
-struct Weights {
-  explicit Weights(WeightFormat format) {
-    matrix.format = format;
-    matrix.cols = kCols;
-    matrix.rows = kWeightBytes / matrix.row_bytes();
-    Random random(1);
-    storage.resize(kWeightBytes);
-    for (size_t i = 0; i + 4 <= storage.size(); i += 4) {
-      // Any codes for MXFP4; for BF16 and F32 exponents near 1, so that nothing overflows.
-      const uint32_t bits = format == WeightFormat::Mxfp4
-                                ? random.next_u32()
-                                : (random.next_u32() & 0x807f807fu) | 0x3f003f00u;
-      std::memcpy(storage.data() + i, &bits, 4);
-    }
-    scales.assign(matrix.rows * kCols / WeightMatrix::kMxfp4Group, std::byte{120});
-    matrix.data = storage.data();
-    matrix.scales = scales.data();
-  }
-  std::vector<std::byte> storage, scales;
-  WeightMatrix matrix;
-};
+// Rows of a matrix that one iteration multiplies. The baseline is the definition, not fast, and
+// does not see the speed of memory: a few blocks show what it does.
+constexpr size_t kBaselineRows = 4 * kBlockRows;
 
-void product(benchmark::State& state, const Kernels* kernels, WeightFormat format) {
-  const Weights weights(format);
-  const size_t columns = size_t(state.range(0)), stride = packed_size(kCols);
-  // The work of one iteration is bounded; every iteration takes the next rows.
-  const size_t rows = std::max<size_t>(64, weights.matrix.rows / (4 * columns));
-  const std::vector<float> x(kCols, 0.5f);
-  std::vector<float> packed(columns * stride), y(columns * rows);
-  for (size_t c = 0; c < columns; ++c)
-    kernels->pack_column(format, x.data(), kCols, packed.data() + c * stride);
-  size_t first = 0;
-  for (auto _ : state) {
-    if (first + rows > weights.matrix.rows) first = 0;
-    kernels->product(weights.matrix.row_range(first, rows), packed.data(), stride, columns,
-                     y.data(), rows);
-    benchmark::DoNotOptimize(y.data());
-    first += rows;
-  }
-  const double done = double(state.iterations()) * double(rows);
-  state.counters["bytes"] =
-      benchmark::Counter(done * double(weights.matrix.row_bytes()), benchmark::Counter::kIsRate);
-  state.counters["flop"] =
-      benchmark::Counter(done * 2 * double(kCols * columns), benchmark::Counter::kIsRate);
+bool is_baseline(const Kernels& kernels) { return std::string_view(kernels.name) == "baseline"; }
+
+// The registers a variant computes with, and so the roof it is judged by.
+size_t vector_bits(const Kernels& kernels) {
+  const std::string_view name = kernels.name;
+  if (name == "avx512") return 512;
+  return name == "avx2" ? 256 : widest_vector_bits();
 }
 
-const int registered = [] {
+// Trunks are BF16 (F32 is beside it for comparison), experts MXFP4.
+WeightPool& pool_of(WeightFormat format) {
+  static std::map<WeightFormat, WeightPool> pools;
+  static constexpr Shape kTrunks[] = {kTrunk}, kExperts[] = {kExpertUp, kExpertDown};
+  const std::span<const Shape> shapes =
+      format == WeightFormat::Mxfp4 ? std::span<const Shape>(kExperts) : kTrunks;
+  return pools.try_emplace(format, format, shapes).first->second;
+}
+
+// The activations of a product, packed for `kernels`, and where its result goes.
+struct Columns {
+  Columns(const Kernels& kernels, const WeightMatrix& weights, size_t count)
+      : stride(numerics::packed_size(weights.cols)),
+        packed(stride * count),
+        y(weights.rows * count) {
+    const Floats x = activations(weights.cols * count);
+    for (size_t c = 0; c < count; ++c)
+      kernels.pack_column(weights.format, x.data() + c * weights.cols, weights.cols,
+                          packed.data() + c * stride);
+  }
+
+  size_t stride;
+  Floats packed, y;
+};
+
+void multiply(ThreadTeam& team, const Kernels& kernels, const WeightMatrix& weights,
+              size_t column_count, const Columns& columns) {
+  team.parallel_for((weights.rows + kBlockRows - 1) / kBlockRows, [&](size_t block) {
+    const size_t first = block * kBlockRows, rows = std::min(kBlockRows, weights.rows - first);
+    kernels.product(weights.row_range(first, rows), columns.packed.data(), columns.stride,
+                    column_count, columns.y.data() + first, weights.rows);
+  });
+}
+
+void product(benchmark::State& state, const Kernels& kernels, WeightFormat format) {
+  const size_t column_count = size_t(state.range(0));
+  ThreadTeam& team = team_of(size_t(state.range(1)));
+  WeightPool& pool = pool_of(format);
+  std::map<size_t, Columns> columns;  // by the width of the matrix
+  for (const WeightMatrix& weights : pool.matrices())
+    columns.try_emplace(weights.cols, kernels, weights, column_count);
+
+  double bytes = 0, flop = 0;  // of one iteration: the same for every shape of a pool
+  for (auto _ : state) {
+    WeightMatrix weights = pool.next();
+    if (is_baseline(kernels)) weights = weights.row_range(0, kBaselineRows);
+    multiply(team, kernels, weights, column_count, columns.at(weights.cols));
+    bytes = double(weight_bytes(weights));
+    flop = 2.0 * double(weights.rows * weights.cols * column_count);
+  }
+  static ReadRoof read_roof;
+  set_counters(state, bytes, flop, read_roof.measure(team), fma_roof(team, vector_bits(kernels)));
+}
+
+const bool registered = [] {
   constexpr struct {
     WeightFormat format;
     const char* name;
   } kFormats[] = {
-      {WeightFormat::F32, "f32"}, {WeightFormat::Bf16, "bf16"}, {WeightFormat::Mxfp4, "mxfp4"}};
-  for (const Kernels& kernels : kernel_variants())
-    for (const auto& format : kFormats)
-      benchmark::RegisterBenchmark(
-          (std::string("product/") + kernels.name + "/" + format.name).c_str(), product, &kernels,
-          format.format)
-          ->Arg(1)
-          ->Arg(4)
-          ->Arg(16)
-          ->Arg(64);
-  return 0;
+      {WeightFormat::Bf16, "bf16"}, {WeightFormat::F32, "f32"}, {WeightFormat::Mxfp4, "mxfp4"}};
+  for (const auto& format : kFormats)
+    for (const Kernels& kernels : numerics::kernel_variants()) {
+      auto* rows = benchmark::RegisterBenchmark(
+          (std::string("product/") + kernels.name + "/" + format.name).c_str(), product, kernels,
+          format.format);
+      rows->ArgNames({"columns", "cores"})->UseRealTime();
+      for (const size_t columns : kColumnCounts)
+        for (const size_t cores : core_counts()) rows->Args({int64_t(columns), int64_t(cores)});
+    }
+  return true;
 }();
 
 }  // namespace
-}  // namespace deltafin::numerics
+}  // namespace deltafin::bench
