@@ -1,14 +1,6 @@
 #include "base/thread_team.h"
 
-#include <sched.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
-#include <set>
-#include <string>
 #include <system_error>
 #include <thread>
 
@@ -137,48 +129,6 @@ void ThreadTeam::run(size_t task_count, TaskFunction function, void* context) {
   shared.region.notify_all();
   shared.take_tasks();
   shared.close_and_wait();
-}
-
-namespace {
-
-// CPU time per wall time that the cgroup allows; infinity where there is no quota or none is seen.
-double cgroup_cpu_quota() {
-  double quota = INFINITY;
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  std::string limit;
-  double period = 0;
-  if (v2 >> limit >> period && limit != "max" && period > 0)
-    quota = std::strtod(limit.c_str(), nullptr) / period;
-  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double allowed = 0;
-  if (v1_quota >> allowed && v1_period >> period && allowed > 0 && period > 0)
-    quota = std::min(quota, allowed / period);
-  return quota;
-}
-
-// The list of SMT siblings of a CPU, as the kernel spells it ("0,4" or "0-1"): equal for siblings.
-std::string core_of(size_t cpu) {
-  std::ifstream list("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                     "/topology/thread_siblings_list");
-  std::string siblings;
-  return list >> siblings ? siblings : "cpu" + std::to_string(cpu);
-}
-
-}  // namespace
-
-size_t usable_core_count() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  std::set<std::string> cores;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &mask)) cores.insert(core_of(cpu));
-  }
-  const size_t count = std::max<size_t>(cores.size(), 1);
-  const double quota = cgroup_cpu_quota();
-  const size_t allowed = quota < double(count) ? size_t(std::max(1.0, std::floor(quota))) : count;
-  return std::min(allowed, limits::kThreads);
 }
 
 }  // namespace deltafin

@@ -45,8 +45,4 @@ class ThreadTeam {
   std::unique_ptr<Shared> shared_;
 };
 
-// Physical cores this process may use: the affinity mask with SMT siblings counted once, bounded by
-// the CPU quota of the cgroup (v1 or v2). At least 1.
-size_t usable_core_count();
-
 }  // namespace deltafin

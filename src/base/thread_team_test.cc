@@ -109,10 +109,5 @@ TEST(ThreadTeamDeathTest, AFlippedControlRegisterStopsTheNextRegion) {
 }
 #endif
 
-TEST(UsableCoreCount, IsAtLeastOneAndAtMostTheProcessorsOfThisMachine) {
-  EXPECT_GE(usable_core_count(), 1u);
-  EXPECT_LE(usable_core_count(), std::max(1u, std::thread::hardware_concurrency()));
-}
-
 }  // namespace
 }  // namespace deltafin

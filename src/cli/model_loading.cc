@@ -2,36 +2,27 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
-#include <iterator>
+#include <cstdlib>
 #include <vector>
 
 #include "base/limits.h"
-#include "base/thread_team.h"
+#include "base/machine.h"
 #include "checkpoint/config.h"
 #include "checkpoint/inventory.h"
 #include "checkpoint/survey.h"
 #include "cli/progress.h"
 #include "cli/units.h"
 #include "memory/expert_layout.h"
-#include "numerics/kernels.h"
 
 namespace deltafin::cli {
 
 namespace {
 
 constexpr uint64_t kExpertCacheLeast = 64ull << 20;
-constexpr uint64_t kExpertCacheShare = 4;  // of the memory that is available: one part in so many
+constexpr uint64_t kExpertCacheShare = 4;  // of the memory that we may use: one part in so many
 constexpr size_t kUnknownFieldsShown = 6;
-
-// Two or three times too many threads are merely slow, which a test may want. 256 on two processors
-// have been seen to take a machine away from everybody, for minutes.
-constexpr uint64_t kThreadsPerProcessor = 4;
 
 // What all routed experts take in the cache, which keeps every part of an expert aligned.
 uint64_t all_experts_bytes(const checkpoint::ModelContract& contract) {
@@ -44,42 +35,11 @@ uint64_t all_experts_bytes(const checkpoint::ModelContract& contract) {
   return bytes;
 }
 
-std::optional<uint64_t> available_memory() {
-  std::ifstream file("/proc/meminfo");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  return parse_available_memory(text);
-}
-
-// Processors that this process may run on, hyper-threads included.
-uint64_t processor_count() {
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-    return static_cast<uint64_t>(
-        std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));  // more than the set has places
-  return static_cast<uint64_t>(CPU_COUNT(&allowed));
-}
-
-Result<const numerics::Kernels*> find_isa(const std::string& name) {
-  if (const numerics::Kernels* kernels = numerics::find_kernels(name)) return kernels;
-  std::vector<std::string> names;
-  for (const numerics::Kernels& kernels : numerics::kernel_variants())
-    names.push_back(kernels.name);
-  return fail(ErrorCode::Usage, fmt::format("--isa: found \"{}\", expected one that this processor "
-                                            "has: {}",
-                                            name, fmt::join(names, ", ")));
-}
-
 }  // namespace
 
 void EngineFlags::declare(CommandLine& line) {
   line.group("machine");
-  line.flag("--threads", "N", "compute threads (default: the physical cores this process may use)",
-            integer_into(threads, 1, limits::kThreads));
-  line.flag(
-      "--isa", "NAME",
-      "instruction set: baseline, avx2 or avx512 (default: the best here); the output has the "
-      "same bits with each",
-      text_into(isa));
+  machine.declare(line);
   line.flag(
       "--expert-cache", "SIZE",
       "memory for experts, such as 2GB (10^9) or 512MiB (2^20) (default: all experts, at most a "
@@ -115,45 +75,21 @@ std::string unknown_fields_warning(const checkpoint::ModelContract& contract) {
   return text;
 }
 
-std::optional<uint64_t> parse_available_memory(std::string_view meminfo) {
-  constexpr std::string_view kName = "MemAvailable:";
-  const size_t at = meminfo.find(kName);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::string_view rest = meminfo.substr(at + kName.size());
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  uint64_t kib = 0;
-  const std::from_chars_result result =
-      std::from_chars(rest.data(), rest.data() + rest.size(), kib);
-  if (result.ec != std::errc() || kib > UINT64_MAX / 1024) return std::nullopt;
-  return kib * 1024;
-}
-
 uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
-                              std::optional<uint64_t> available_bytes) {
-  const uint64_t share = available_bytes.value_or(0) / kExpertCacheShare;
+                              std::optional<uint64_t> usable_bytes) {
+  const uint64_t share = usable_bytes.value_or(0) / kExpertCacheShare;
   return std::max(std::min(all_experts_bytes(contract), share), kExpertCacheLeast);
-}
-
-Status check_thread_count(uint64_t thread_count, uint64_t processors) {
-  if (thread_count <= processors * kThreadsPerProcessor) return {};
-  return fail(
-      ErrorCode::Usage,
-      fmt::format("--threads: found {}, expected at most {}: there {} {} here, and more threads "
-                  "than that only wait for each other",
-                  thread_count, processors * kThreadsPerProcessor, processors == 1 ? "is" : "are",
-                  processors == 1 ? "one processor" : fmt::format("{} processors", processors)));
 }
 
 Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
                                              const checkpoint::ModelContract& contract) {
   engine::EngineOptions options;
-  TRY_STATUS(check_thread_count(flags.threads.value_or(1), processor_count()));
-  options.thread_count = flags.threads.value_or(std::min(usable_core_count(), limits::kThreads));
-  if (flags.isa) {
-    TRY(options.kernels, find_isa(*flags.isa));
-  }
-  options.expert_cache_bytes =
-      flags.expert_cache_bytes.value_or(default_expert_cache(contract, available_memory()));
+  const Machine machine;
+  TRY(const MachineChoice choice, choose(flags.machine, machine.cpu(), std::getenv(kIsaVariable)));
+  options.thread_count = choice.thread_count;
+  options.kernels = choice.kernels;
+  options.expert_cache_bytes = flags.expert_cache_bytes.value_or(
+      default_expert_cache(contract, machine.memory().usable_bytes()));
   return options;
 }
 

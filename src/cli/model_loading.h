@@ -5,13 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "checkpoint/contract.h"
 #include "cli/command_line.h"
+#include "cli/machine_flags.h"
 #include "engine/engine.h"
 #include "io/file.h"
 #include "io/reader.h"
@@ -19,8 +19,8 @@
 namespace deltafin::cli {
 
 struct EngineFlags {
-  std::optional<uint64_t> threads, expert_cache_bytes, prefill_rows;
-  std::optional<std::string> isa;
+  MachineFlags machine;
+  std::optional<uint64_t> expert_cache_bytes, prefill_rows;
 
   // The flags must outlive the command line's parse().
   void declare(CommandLine& line);
@@ -34,19 +34,13 @@ Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,
 // One line about config fields that we do not know; empty when there are none.
 std::string unknown_fields_warning(const checkpoint::ModelContract& contract);
 
-// The bytes of the "MemAvailable:" line of /proc/meminfo. Empty when there is none.
-std::optional<uint64_t> parse_available_memory(std::string_view meminfo);
-
-// Memory for experts where nobody says how much: all of them, but at most a quarter of what is
-// available and at least 64 MiB.
+// Memory for experts where nobody says how much: all of them, but at most a quarter of what this
+// process may use and at least 64 MiB.
 uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
-                              std::optional<uint64_t> available_bytes);
+                              std::optional<uint64_t> usable_bytes);
 
-// Errors: Usage, when so many threads would fight for so few processors.
-Status check_thread_count(uint64_t thread_count, uint64_t processors);
-
-// The flags with every default filled in. Errors: Usage, for an instruction set that is not here,
-// or too many threads.
+// The flags with every default filled in, from the environment and the machine. Errors: Usage, for
+// an instruction set that is not here, or too many threads.
 Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
                                              const checkpoint::ModelContract& contract);
 

@@ -21,15 +21,6 @@ checkpoint::ModelContract contract_with_experts(uint32_t expert_count) {
   return contract;
 }
 
-TEST(ParseAvailableMemory, ReadsTheKernelsText) {
-  EXPECT_EQ(parse_available_memory("MemTotal:  9 kB\nMemAvailable:     24000 kB\nBuffers: 1 kB\n"),
-            24000ull * 1024);
-  EXPECT_EQ(parse_available_memory("MemTotal: 9 kB\n"), std::nullopt);
-  EXPECT_EQ(parse_available_memory("MemAvailable: much"), std::nullopt);
-  EXPECT_EQ(parse_available_memory("MemAvailable:"), std::nullopt);
-  EXPECT_EQ(parse_available_memory(""), std::nullopt);
-}
-
 TEST(DefaultExpertCache, IsAQuarterOfTheMemoryAtMost) {
   // 64 experts of 6 MiB.
   const checkpoint::ModelContract contract = contract_with_experts(64);
@@ -50,32 +41,22 @@ TEST(DefaultExpertCache, Is64MebibytesAtLeast) {
 
 TEST(EngineOptions, TakeTheFlagsWord) {
   EngineFlags flags;
-  flags.threads = 3;
+  flags.machine.threads = 3;
   flags.expert_cache_bytes = 12345;
-  flags.isa = "baseline";
+  flags.machine.isa = "baseline";
   const engine::EngineOptions options = engine_options(flags, contract_with_experts(1)).value();
   EXPECT_EQ(options.thread_count, 3u);
   EXPECT_EQ(options.expert_cache_bytes, 12345u);
   EXPECT_STREQ(options.kernels->name, "baseline");
 }
 
-TEST(EngineOptions, RefuseThreadsThatOnlyFight) {
-  EXPECT_TRUE(check_thread_count(8, 2));
-  EXPECT_TRUE(check_thread_count(256, 64));
-  EXPECT_FALSE(check_thread_count(9, 2));
-  EXPECT_THAT(check_thread_count(256, 2).error().what,
-              HasSubstr("--threads: found 256, expected at most 8: there are 2 processors"));
-  EXPECT_THAT(check_thread_count(5, 1).error().what, HasSubstr("there is one processor here"));
-}
-
-TEST(EngineOptions, ListTheInstructionSetsOfThisProcessor) {
+TEST(EngineOptions, AreRefusedWithAnInstructionSetThatIsNotHere) {
   EngineFlags flags;
-  flags.isa = "avx1024";
+  flags.machine.isa = "avx1024";
   const Result<engine::EngineOptions> options = engine_options(flags, contract_with_experts(1));
   ASSERT_FALSE(options);
   EXPECT_EQ(options.error().code, ErrorCode::Usage);
   EXPECT_THAT(options.error().what, HasSubstr("--isa: found \"avx1024\""));
-  EXPECT_THAT(options.error().what, HasSubstr("baseline"));
 }
 
 TEST(LoadedModel, IsNotLoadedToTheEndOnceCancelled) {

@@ -152,8 +152,7 @@ nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation&
         {"ignore_eos", flags.ignore_eos},
         {"parse_special", flags.prompt.parse_special},
         {"threads", ready.options.thread_count},
-        {"isa", ready.options.kernels != nullptr ? ready.options.kernels->name
-                                                 : numerics::best_kernels().name},
+        {"isa", ready.options.kernels->name},
         {"expert_cache_bytes", ready.options.expert_cache_bytes},
         {"prefill_rows", request.prefill_rows}}},
       {"sampling", to_json(request.sampling)},

@@ -1,0 +1,50 @@
+// Which instruction set and how many threads: what flags, environment and machine say together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/machine.h"
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "numerics/kernels.h"
+
+namespace deltafin::cli {
+
+// Says which instruction set where --isa does not. Nothing in it is the same as not there.
+inline constexpr const char* kIsaVariable = "DELTAFIN_ISA";
+
+struct MachineFlags {
+  std::optional<uint64_t> threads;
+  std::optional<std::string> isa;
+
+  // The flags must outlive the command line's parse().
+  void declare(CommandLine& line);
+};
+
+enum class ChosenBy : uint8_t { Default, Flag, Environment };
+
+// "default", "flag", "environment"
+const char* name_of(ChosenBy by);
+
+struct MachineChoice {
+  const numerics::Kernels* kernels = nullptr;  // never null once chosen
+  ChosenBy kernels_by = ChosenBy::Default;
+  size_t thread_count = 1;
+  ChosenBy threads_by = ChosenBy::Default;
+};
+
+// `isa_variable`: the value of kIsaVariable, null where there is none. Errors: Usage, for an
+// instruction set that is not here, or too many threads.
+Result<MachineChoice> choose(const MachineFlags& flags, const CpuShare& cpu,
+                             const char* isa_variable);
+
+// Errors: Usage, when so many threads would fight for so few processors.
+Status check_thread_count(uint64_t thread_count, uint64_t processors);
+
+// The names of the variants that this processor can run, the best last.
+std::vector<std::string> usable_isas();
+
+}  // namespace deltafin::cli
