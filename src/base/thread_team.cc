@@ -1,5 +1,6 @@
 #include "base/thread_team.h"
 
+#include <chrono>
 #include <cstdint>
 #include <system_error>
 #include <thread>
@@ -7,15 +8,20 @@
 #include "base/check.h"
 #include "base/float_control.h"
 #include "base/limits.h"
+#include "base/machine.h"
 
 namespace deltafin {
 
 namespace {
 
-// A helper looks for the next region this many times before it sleeps. A pause takes 40 to 140
-// cycles, so this is 5 to 15 microseconds, the gap between two regions of one layer. Longer
-// spinning takes the core from the reader threads.
-constexpr int kSpinCount = 300;
+using SteadyClock = std::chrono::steady_clock;
+
+// Threads that write the same cache line wait for each other, and processors fetch lines in pairs.
+constexpr size_t kLineBytes = 128;
+
+// A pause takes 10 ns on one processor and 50 on another, so between two looks at the clock, which
+// takes 25 itself, lies less than a microsecond.
+constexpr int kPausesPerLook = 16;
 
 void pause() {
 #if defined(__x86_64__)
@@ -25,21 +31,45 @@ void pause() {
 #endif
 }
 
+// Waits until done() or for `span`, busily: time and not rounds are counted, for a pause takes
+// five times as long on one processor as on the next. A thread that lost its processor meanwhile
+// finds the time over and does not go on spinning.
+template <class Done>
+bool spin_until(std::chrono::nanoseconds span, const Done& done) {
+  if (done()) return true;
+  if (span.count() == 0) return false;
+  for (const SteadyClock::time_point end = SteadyClock::now() + span;;) {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      pause();
+      if (done()) return true;
+    }
+    if (SteadyClock::now() >= end) return false;
+  }
+}
+
 }  // namespace
 
 struct ThreadTeam::Shared {
-  std::atomic<uint32_t> region = 0;  // counts up: a change means a new region, or the end
+  explicit Shared(std::chrono::nanoseconds time) : spin_time(time) {}
+
+  const std::chrono::nanoseconds spin_time;
+
+  // What waiting helpers look at, written by the leader alone.
+  alignas(kLineBytes) std::atomic<uint32_t> region = 0;  // a change: a new region, or the end
   std::atomic<bool> stopping = false;
   TaskFunction function = nullptr;
   void* context = nullptr;
   size_t task_count = 0;
-  std::atomic<size_t> next_task = 0;
+
+  alignas(kLineBytes) std::atomic<size_t> next_task = 0;
+
   // The door of the current region: kOpen while helpers may still come in, plus how many are
   // inside. The leader waits for those inside and not for those who are asleep: on a machine that
   // does other work too, a helper may not run for milliseconds, and the leader can do the tasks
   // alone by then.
   static constexpr uint32_t kOpen = uint32_t{1} << 31;
-  std::atomic<uint32_t> door = 0;
+  alignas(kLineBytes) std::atomic<uint32_t> door = 0;
+
   std::vector<std::thread> helpers;
 
   bool enter() {
@@ -57,32 +87,37 @@ struct ThreadTeam::Shared {
   }
 
   void close_and_wait() {
-    door.fetch_and(~kOpen, std::memory_order_acq_rel);
-    for (int spin = 0; spin < kSpinCount; ++spin) {
-      if (door.load(std::memory_order_acquire) == 0) return;
-      pause();
-    }
+    if (door.fetch_and(~kOpen, std::memory_order_acq_rel) == kOpen) return;  // nobody is inside
+    const auto is_empty = [&] { return door.load(std::memory_order_acquire) == 0; };
+    if (spin_until(spin_time, is_empty)) return;
     for (uint32_t inside; (inside = door.load(std::memory_order_acquire)) != 0;)
       door.wait(inside, std::memory_order_acquire);
   }
 
+  // The register is looked at on the way out too, so that what a task does to it, or a library that
+  // it calls, stops the program before anybody uses a result.
   void take_tasks() {
     CHECK(float_control_is_canonical());
     for (;;) {
       const size_t task = next_task.fetch_add(1, std::memory_order_relaxed);
-      if (task >= task_count) return;
+      if (task >= task_count) break;
       function(context, task);
     }
+    CHECK(float_control_is_canonical());
+  }
+
+  void take_all_tasks() const {
+    CHECK(float_control_is_canonical());
+    for (size_t task = 0; task < task_count; ++task) function(context, task);
+    CHECK(float_control_is_canonical());
   }
 
   void help() {
     set_canonical_float_control();
     uint32_t seen = 0;
     for (;;) {
-      for (int spin = 0; spin < kSpinCount && region.load(std::memory_order_acquire) == seen;
-           ++spin)
-        pause();
-      region.wait(seen, std::memory_order_acquire);
+      const auto is_called = [&] { return region.load(std::memory_order_acquire) != seen; };
+      if (!spin_until(spin_time, is_called)) region.wait(seen, std::memory_order_acquire);
       seen = region.load(std::memory_order_acquire);
       if (stopping.load(std::memory_order_relaxed)) return;
       if (!enter()) continue;  // too late for this region
@@ -92,8 +127,12 @@ struct ThreadTeam::Shared {
   }
 };
 
-ThreadTeam::ThreadTeam(size_t thread_count)
-    : thread_count_(thread_count), shared_(std::make_unique<Shared>()) {
+ThreadTeam::ThreadTeam(size_t thread_count) : ThreadTeam(thread_count, usable_core_count()) {}
+
+ThreadTeam::ThreadTeam(size_t thread_count, size_t core_count)
+    : thread_count_(thread_count),
+      shared_(std::make_unique<Shared>(thread_count <= core_count ? kSpinTime
+                                                                  : std::chrono::nanoseconds(0))) {
   CHECK(thread_count >= 1 && thread_count <= limits::kThreads);
   set_canonical_float_control();
   for (size_t i = 1; i < thread_count; ++i) {
@@ -113,17 +152,19 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& helper : shared_->helpers) helper.join();
 }
 
+std::chrono::nanoseconds ThreadTeam::spin_time() const { return shared_->spin_time; }
+
 void ThreadTeam::run(size_t task_count, TaskFunction function, void* context) {
   Shared& shared = *shared_;
   shared.function = function;
   shared.context = context;
   shared.task_count = task_count;
-  shared.next_task.store(0, std::memory_order_relaxed);
   const bool alone = task_count <= 1 || shared.helpers.empty();
   if (alone) {
-    shared.take_tasks();
+    shared.take_all_tasks();
     return;
   }
+  shared.next_task.store(0, std::memory_order_relaxed);
   shared.door.store(Shared::kOpen, std::memory_order_release);
   shared.region.fetch_add(1, std::memory_order_release);
   shared.region.notify_all();

@@ -1,12 +1,18 @@
 #include "base/thread_team.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include "base/float_control.h"
+#include "base/machine.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -97,17 +103,139 @@ TEST(ThreadTeamDeathTest, ASizeOfZeroIsABug) {
 }
 
 #if defined(__x86_64__)
+// What a library built with fast-math does when it is loaded.
+void flush_to_zero() { _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON); }
+
 TEST(ThreadTeamDeathTest, AFlippedControlRegisterStopsTheNextRegion) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
         ThreadTeam team(2);
-        _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON);
+        flush_to_zero();
         team.parallel_for(4, [](size_t) {});
       },
       "float_control_is_canonical");
 }
+
+TEST(ThreadTeamDeathTest, ATaskThatFlipsTheControlRegisterIsNoticedBeforeItsRegionEnds) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (const size_t size : {1u, 2u}) {
+    EXPECT_DEATH(
+        {
+          ThreadTeam team(size);
+          team.parallel_for(1, [](size_t) { flush_to_zero(); });
+        },
+        "float_control_is_canonical");
+  }
+}
+
+TEST(ThreadTeamDeathTest, AHelperThatFlipsItsControlRegisterIsNoticedBeforeItsRegionEnds) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        ThreadTeam team(2);
+        const std::thread::id leader = std::this_thread::get_id();
+        std::atomic<int> arrived = 0;
+        team.parallel_for(2, [&](size_t) {
+          ++arrived;
+          while (arrived < 2) std::this_thread::yield();  // so that the helper has one of them
+          if (std::this_thread::get_id() != leader) flush_to_zero();
+        });
+      },
+      "float_control_is_canonical");
+}
 #endif
+
+// --- other threads want to run too
+// ------------------------------------------------------------------
+
+TEST(ThreadTeam, SpinsOnlyWhenEveryThreadHasACore) {
+  EXPECT_EQ(ThreadTeam(2, 2).spin_time(), ThreadTeam::kSpinTime);
+  EXPECT_EQ(ThreadTeam(2, 3).spin_time(), ThreadTeam::kSpinTime);
+  EXPECT_EQ(ThreadTeam(2, 1).spin_time().count(), 0);
+  EXPECT_EQ(ThreadTeam(1).spin_time(), ThreadTeam::kSpinTime);
+  EXPECT_EQ(ThreadTeam(usable_core_count() + 1).spin_time().count(), 0);
+}
+
+TEST(ThreadTeam, WorksWithoutSpinning) {
+  ThreadTeam team(4, 1);
+  for (size_t region = 0; region < 2000; ++region) {
+    std::vector<int> runs(region % 7);
+    team.parallel_for(runs.size(), [&](size_t task) { ++runs[task]; });
+    ASSERT_EQ(runs, std::vector<int>(runs.size(), 1));
+  }
+}
+
+std::chrono::nanoseconds processor_time(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// Reads a file all the time, as the thread that fetches experts does.
+class Reader {
+ public:
+  Reader() : thread_([this] { read(); }) {}
+  ~Reader() {
+    stopping_ = true;
+    thread_.join();
+  }
+  uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+  // Processor time that it has used.
+  std::chrono::nanoseconds time() {
+    clockid_t clock{};
+    EXPECT_EQ(::pthread_getcpuclockid(thread_.native_handle(), &clock), 0);
+    return processor_time(clock);
+  }
+
+ private:
+  void read() {
+    const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    std::array<char, 4096> page{};
+    while (!stopping_.load(std::memory_order_relaxed)) {
+      EXPECT_EQ(::pread(file, page.data(), page.size(), 0), ssize_t(page.size()));
+      count_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ::close(file);
+  }
+
+  std::atomic<bool> stopping_ = false;
+  std::atomic<uint64_t> count_ = 0;
+  std::thread thread_;
+};
+
+TEST(ThreadTeam, LetsAReaderGetOnWhileRegionsRunBackToBack) {
+  constexpr uint64_t kReads = 1000, kRegionsMost = 5'000'000;
+  ThreadTeam team(std::max<size_t>(2, usable_core_count()));
+  Reader reader;
+  std::vector<uint64_t> sums(8);
+  uint64_t regions = 0;
+  for (; reader.count() < kReads && regions < kRegionsMost; ++regions)
+    team.parallel_for(sums.size(), [&](size_t task) {
+      for (uint64_t i = 0; i < 500; ++i) sums[task] = sums[task] * 31 + i;
+    });
+  EXPECT_GE(reader.count(), kReads) << "in " << regions << " regions";
+}
+
+// Decoding from disk: the leader waits for the reader again and again, and a helper that spins
+// meanwhile takes a core that the reader could have. Processor time is compared and not time, so
+// that it does not matter what else the machine does.
+TEST(ThreadTeam, LeavesTheProcessorsToTheReaderWhileTheLeaderWaitsForIt) {
+  constexpr uint64_t kReadsForARegion = 2000;  // about a millisecond
+  ThreadTeam team(2, 2);
+  Reader reader;
+  const auto helper_time = [&] {
+    return processor_time(CLOCK_PROCESS_CPUTIME_ID) - processor_time(CLOCK_THREAD_CPUTIME_ID) -
+           reader.time();
+  };
+  const std::chrono::nanoseconds helper_start = helper_time(), reader_start = reader.time();
+  for (int region = 0; region < 100; ++region) {
+    const uint64_t enough = reader.count() + kReadsForARegion;
+    while (reader.count() < enough) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    team.parallel_for(8, [](size_t) {});
+  }
+  EXPECT_LT(helper_time() - helper_start, (reader.time() - reader_start) / 4);
+}
 
 }  // namespace
 }  // namespace deltafin
