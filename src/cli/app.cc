@@ -8,6 +8,7 @@
 #include <array>
 #include <new>
 
+#include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
 #include "cli/logits_command.h"
 #include "cli/messages.h"
@@ -33,6 +34,7 @@ constexpr std::array kCommands = {
     Command{"inspect", "what a checkpoint is, how big, and whether it is complete",
             inspect_command},
     Command{"logits", "write the logits of every position of a prompt to a file", logits_command},
+    Command{"doctor", "what this machine has, and what would be used of it", doctor_command},
 };
 
 std::string overview() {

@@ -19,15 +19,16 @@ TEST(Help, OfTheProgramListsTheCommandsThatExist) {
     const Outcome outcome = run_program(way);
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
-    EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n  run "), HasSubstr("\n  inspect "),
-                                   HasSubstr("\n  logits "), HasSubstr("--version")));
+    EXPECT_THAT(outcome.out,
+                AllOf(HasSubstr("\n  run "), HasSubstr("\n  inspect "), HasSubstr("\n  logits "),
+                      HasSubstr("\n  doctor "), HasSubstr("--version")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("serve")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("chat")));
   }
 }
 
 TEST(Help, OfEachCommandHasExamples) {
-  for (const std::string command : {"run", "inspect", "logits"}) {
+  for (const std::string command : {"run", "inspect", "logits", "doctor"}) {
     const Outcome outcome = run_program({command, "--help"});
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
@@ -78,6 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{{"rn", "demo"}, "there is no command rn", "did you mean run?"},
         Mistake{{"inpsect", "demo"}, "there is no command inpsect", "did you mean inspect?"},
+        Mistake{{"docter"}, "there is no command docter", "did you mean doctor?"},
         Mistake{{"frobnicate"}, "there is no command frobnicate", "see: deltafin --help"},
         Mistake{{"--verison"}, "there is no option --verison", "did you mean --version?"},
         Mistake{{""}, "there is no command", "see: deltafin --help"},
@@ -107,7 +109,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"logits", "demo", "--ids", "1"}, "needs a file to write", "give --out FILE"},
         Mistake{{"logits", "--ids", "1", "--out", "x"}, "logits needs a MODEL", ""},
         Mistake{{"inspect"}, "inspect needs a MODEL", "--config FILE"},
-        Mistake{{"inspect", "demo", "--config", "x"}, "not at both", ""}));
+        Mistake{{"inspect", "demo", "--config", "x"}, "not at both", ""},
+        Mistake{{"doctor", "demo"}, "unexpected argument \"demo\"", "doctor --help"},
+        Mistake{{"doctor", "--thread", "1"}, "no option --thread", "did you mean --threads?"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Values, Usage,
@@ -124,6 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             {"run", "demo", "--prompt", "x", "--prefill-rows", "0"}, "--prefill-rows: found", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--isa", "z80"}, "--isa: found \"z80\"", ""},
+        Mistake{{"doctor", "--isa", "z80"}, "--isa: found \"z80\"", "doctor --help"},
+        Mistake{{"doctor", "--threads", "x"}, "--threads: found \"x\"", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--expert-cache", "2G"}, "such as 2GB", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--temperature", "hot"}, "found \"hot\"", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--top-p", "2"}, "--top-p is 2", ""},
