@@ -82,7 +82,8 @@ TEST(DoctorReport, SaysWhichLimitOfMemoryBinds) {
   report.memory.limit =
       MemoryLimit{.bytes = 8'000'000'000, .used_bytes = 1'500'000'000, .file = "/group/memory.max"};
   EXPECT_THAT(to_text(report), HasSubstr("memory        6.50 GB to use\n"));
-  EXPECT_THAT(to_text(report), HasSubstr("8.00 GB, of which 1.500 GB in use, by /group/memory.max"));
+  EXPECT_THAT(to_text(report),
+              HasSubstr("8.00 GB, of which 1.500 GB in use, by /group/memory.max"));
   EXPECT_EQ(to_json(report).at("memory").at("usable_bytes"), 6'500'000'000);
   report.memory = {};
   EXPECT_THAT(to_text(report), HasSubstr("memory        unknown to use\n"));
