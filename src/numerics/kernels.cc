@@ -7,6 +7,11 @@ namespace deltafin::numerics {
 namespace baseline {
 extern const Kernels kKernels;
 }
+#if defined(__aarch64__)
+namespace neon {
+extern const Kernels kKernels;
+}
+#endif
 #if defined(__x86_64__)
 namespace avx2 {
 extern const Kernels kKernels;
@@ -19,6 +24,9 @@ extern const Kernels kKernels;
 std::span<const Kernels> kernel_variants() {
   static const std::vector<Kernels> usable = [] {
     std::vector<Kernels> variants{baseline::kKernels};
+#if defined(__aarch64__)
+    variants.push_back(neon::kKernels);  // every AArch64 has it
+#endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
       variants.push_back(avx2::kKernels);

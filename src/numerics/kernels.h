@@ -1,8 +1,8 @@
 // The canonical kernels: one table of functions per instruction set, all returning the same bits.
 //
 // docs/numerics.md defines the order of every rounding; src/numerics/definition/ has each operation
-// as one plain C++ function, which is the definition. The tables are those same functions compiled
-// for more than one instruction set; hand-written variants replace single entries.
+// as one plain C++ function, which is the definition. A table is those same functions compiled for
+// one instruction set, except where src/numerics/vector/ is faster.
 //
 // All arrays are f32 unless a comment says otherwise. Outputs may not overlap inputs unless a
 // comment allows it. No kernel allocates, fails or keeps state. NaN and infinity propagate as IEEE
@@ -148,8 +148,10 @@ struct Kernels {
   void (*rotate)(const float* x, const float* sines, const float* cosines, float* y, size_t n);
 };
 
-// Floats that pack_column writes for a column of `cols`.
-inline size_t packed_size(size_t cols) { return (cols + 127) / 128 * 128; }
+// Floats to keep for what pack_column writes. The columns of a product lie this far apart: an odd
+// number of 64-byte lines, because at the usual widths, multiples of 1024, they would otherwise
+// meet in the same sets of the cache.
+inline size_t packed_size(size_t cols) { return (cols + 127) / 128 * 128 + 16; }
 
 // The tables this processor can run; [0] is the baseline.
 std::span<const Kernels> kernel_variants();

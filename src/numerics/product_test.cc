@@ -113,12 +113,30 @@ TEST(Product, EqualsTheDefinitionForEveryVariantAndOddShape) {
   }
 }
 
+// Shapes at the edges of what the vector code does together: tiles of rows and of columns, blocks of 64
+// rows and 64 columns, stretches of 512 elements.
+TEST(Product, EqualsTheDefinitionAtTheEdgesOfTiles) {
+  for (const Kernels& kernels : kernel_variants()) {
+    for (const WeightFormat format : {WeightFormat::F32, WeightFormat::Bf16, WeightFormat::Mxfp4}) {
+      for (const size_t rows : {1u, 2u, 4u, 7u, 8u, 9u, 12u})
+        for (const size_t columns : {1u, 2u, 4u, 5u, 6u, 7u, 24u, 25u, 26u, 27u})
+          compare_with_definition(kernels, format, rows, 160, columns);
+      for (const size_t cols : {480u, 512u, 544u, 1024u, 1056u})
+        for (const size_t columns : {1u, 6u, 8u, 31u})
+          compare_with_definition(kernels, format, 10, cols, columns);
+      for (const size_t rows : {63u, 64u, 65u, 72u, 131u})
+        for (const size_t columns : {1u, 3u, 64u, 65u})
+          compare_with_definition(kernels, format, rows, 672, columns);
+    }
+  }
+}
+
 TEST(ProductFull, EqualsTheDefinitionUpTo257Columns) {
   for (const Kernels& kernels : kernel_variants())
     for (size_t columns = 1; columns <= 257; ++columns) {
-      compare_with_definition(kernels, WeightFormat::F32, 4, 47, columns);
-      compare_with_definition(kernels, WeightFormat::Bf16, 5, 77, columns);
-      compare_with_definition(kernels, WeightFormat::Mxfp4, 3, 160, columns);
+      compare_with_definition(kernels, WeightFormat::F32, 20, 551, columns);
+      compare_with_definition(kernels, WeightFormat::Bf16, 21, 1101, columns);
+      compare_with_definition(kernels, WeightFormat::Mxfp4, 19, 672, columns);
     }
 }
 
