@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/thread_team.h"
+#include "base/machine.h"
 #include "recorder.h"
 
 namespace {

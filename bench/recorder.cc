@@ -6,6 +6,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/machine.h"
 #include "base/thread_team.h"
 
 namespace deltafin::bench {

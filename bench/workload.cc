@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/machine.h"
 #include "base/philox.h"
 
 namespace deltafin::bench {

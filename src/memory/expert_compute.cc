@@ -8,78 +8,104 @@ namespace deltafin::memory {
 using numerics::packed_size;
 using numerics::WeightMatrix;
 
-namespace {
-
-float* grow(std::vector<float>& buffer, size_t count) {
-  if (buffer.size() < count) buffer.resize(count);
-  return buffer.data();
-}
-
-}  // namespace
-
-Status ExpertCompute::run(const ExpertWeights& weights, const ExpertBatch& batch,
-                          std::span<const uint32_t> edges, float* outputs,
+Status ExpertCompute::run(std::span<const ExpertJob> jobs, const ExpertBatch& batch, float* outputs,
                           const CancelToken& cancel) {
-  for (size_t first = 0; first < edges.size(); first += kTileRows) {
+  size_t columns = 0;
+  const auto flush = [&]() -> Status {
+    if (columns == 0) return {};
     TRY_STATUS(cancel.check());
-    run_tile(weights, batch, edges.subspan(first, std::min(kTileRows, edges.size() - first)),
-             outputs);
+    run_pieces(batch, outputs);
+    pieces_.clear();
+    columns = 0;
+    return {};
+  };
+  pieces_.clear();
+  for (const ExpertJob& job : jobs) {
+    for (size_t first = 0; first < job.edges.size();) {
+      const size_t count = std::min(kColumnsAtOnce - columns, job.edges.size() - first);
+      pieces_.push_back({&job.weights, job.edges.subspan(first, count), columns});
+      columns += count;
+      first += count;
+      if (columns == kColumnsAtOnce) TRY_STATUS(flush());
+    }
   }
-  return {};
+  return flush();
 }
 
-void ExpertCompute::run_tile(const ExpertWeights& weights, const ExpertBatch& batch,
-                             std::span<const uint32_t> edges, float* outputs) {
-  const size_t count = edges.size();
-  const size_t input = weights.gate.cols, inner = weights.gate.rows;
-  const size_t input_stride = packed_size(input), inner_stride = packed_size(inner);
-  const bool one_format = weights.gate.format == weights.up.format;
-  float* packed_gate = grow(packed_gate_, count * input_stride);
-  float* packed_up = one_format ? packed_gate : grow(packed_up_, count * input_stride);
-  float* gate = grow(gate_, count * inner);
-  float* up = grow(up_, count * inner);
-  float* packed_inner = grow(packed_inner_, count * inner_stride);
-  float* down = grow(down_, count * input);
+void ExpertCompute::run_pieces(const ExpertBatch& batch, float* outputs) {
+  const WeightMatrix& gate = pieces_.front().weights->gate;
+  const WeightMatrix& up = pieces_.front().weights->up;
+  const size_t input = gate.cols, inner = gate.rows;
+  const size_t columns = pieces_.back().column + pieces_.back().edges.size();
+  input_stride_ = packed_size(input);
+  inner_stride_ = packed_size(inner);
+  packed_gate_.at_least(columns * input_stride_);
+  if (gate.format != up.format) packed_up_.at_least(columns * input_stride_);
+  gate_.at_least(columns * inner);
+  up_.at_least(columns * inner);
+  packed_inner_.at_least(columns * inner_stride_);
+  down_.at_least(columns * input);
 
-  const auto pack_inputs = [&](size_t column) {
-    const float* row = batch.rows + batch.edges[edges[column]].row * input;
-    kernels_.pack_column(weights.gate.format, row, input, packed_gate + column * input_stride);
-    if (!one_format)
-      kernels_.pack_column(weights.up.format, row, input, packed_up + column * input_stride);
-  };
-  team_.parallel_for(count, pack_inputs);
-
-  team_.parallel_for((inner + kBlockRows - 1) / kBlockRows, [&](size_t block) {
-    const size_t first = block * kBlockRows, rows = std::min(kBlockRows, inner - first);
-    kernels_.product(weights.gate.row_range(first, rows), packed_gate, input_stride, count,
-                     gate + first, inner);
-    kernels_.product(weights.up.row_range(first, rows), packed_up, input_stride, count, up + first,
-                     inner);
-    for (size_t column = 0; column < count; ++column) {
-      float* g = gate + column * inner + first;
-      const float* u = up + column * inner + first;
-      if (function_.activation == checkpoint::Activation::SwiGlu) {
-        kernels_.swiglu(g, u, g, rows);
-      } else {
-        const float* linear = function_.situ_linear_beta ? &*function_.situ_linear_beta : nullptr;
-        kernels_.situ_glu(g, u, function_.situ_beta, linear, g, rows);
-      }
+  team_.parallel_for(pieces_.size(), [&](size_t index) {
+    const Piece& piece = pieces_[index];
+    for (size_t i = 0; i < piece.edges.size(); ++i) {
+      const float* row = batch.rows + batch.edges[piece.edges[i]].row * input;
+      const size_t at = (piece.column + i) * input_stride_;
+      kernels_.pack_column(gate.format, row, input, packed_gate_.data() + at);
+      if (gate.format != up.format)
+        kernels_.pack_column(up.format, row, input, packed_up_.data() + at);
     }
   });
 
-  team_.parallel_for(count, [&](size_t column) {
-    kernels_.pack_column(weights.down.format, gate + column * inner, inner,
-                         packed_inner + column * inner_stride);
+  const size_t inner_blocks = (inner + kInnerRows - 1) / kInnerRows;
+  team_.parallel_for(pieces_.size() * inner_blocks, [&](size_t task) {
+    const size_t first = task % inner_blocks * kInnerRows;
+    compute_inner(pieces_[task / inner_blocks], first, std::min(kInnerRows, inner - first));
   });
 
-  team_.parallel_for((input + kBlockRows - 1) / kBlockRows, [&](size_t block) {
-    const size_t first = block * kBlockRows, rows = std::min(kBlockRows, input - first);
-    kernels_.product(weights.down.row_range(first, rows), packed_inner, inner_stride, count,
-                     down + first, input);
-    for (size_t column = 0; column < count; ++column)
-      std::memcpy(outputs + edges[column] * input + first, down + column * input + first,
-                  rows * sizeof(float));
+  const size_t output_blocks = (input + kOutputRows - 1) / kOutputRows;
+  team_.parallel_for(pieces_.size() * output_blocks, [&](size_t task) {
+    const size_t first = task % output_blocks * kOutputRows;
+    compute_output(pieces_[task / output_blocks], first, std::min(kOutputRows, input - first),
+                   outputs);
   });
+}
+
+// Rows [first, first + rows) of act(gate x, up x), packed for the down matrix.
+void ExpertCompute::compute_inner(const Piece& piece, size_t first, size_t rows) {
+  const ExpertWeights& weights = *piece.weights;
+  const size_t inner = weights.gate.rows, count = piece.edges.size();
+  const Floats& packed_up = weights.gate.format == weights.up.format ? packed_gate_ : packed_up_;
+  float* gate = gate_.data() + piece.column * inner + first;
+  float* up = up_.data() + piece.column * inner + first;
+  kernels_.product(weights.gate.row_range(first, rows),
+                   packed_gate_.data() + piece.column * input_stride_, input_stride_, count, gate,
+                   inner);
+  kernels_.product(weights.up.row_range(first, rows),
+                   packed_up.data() + piece.column * input_stride_, input_stride_, count, up,
+                   inner);
+  for (size_t i = 0; i < count; ++i, gate += inner, up += inner) {
+    if (function_.activation == checkpoint::Activation::SwiGlu) {
+      kernels_.swiglu(gate, up, gate, rows);
+    } else {
+      const float* linear = function_.situ_linear_beta ? &*function_.situ_linear_beta : nullptr;
+      kernels_.situ_glu(gate, up, function_.situ_beta, linear, gate, rows);
+    }
+    kernels_.pack_column(weights.down.format, gate, rows,
+                         packed_inner_.data() + (piece.column + i) * inner_stride_ + first);
+  }
+}
+
+void ExpertCompute::compute_output(const Piece& piece, size_t first, size_t rows, float* outputs) {
+  const WeightMatrix& matrix = piece.weights->down;
+  float* down = down_.data() + piece.column * matrix.rows + first;
+  kernels_.product(matrix.row_range(first, rows),
+                   packed_inner_.data() + piece.column * inner_stride_, inner_stride_,
+                   piece.edges.size(), down, matrix.rows);
+  for (const uint32_t edge : piece.edges) {
+    std::memcpy(outputs + edge * matrix.rows + first, down, rows * sizeof(float));
+    down += matrix.rows;
+  }
 }
 
 }  // namespace deltafin::memory

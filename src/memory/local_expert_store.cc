@@ -22,6 +22,10 @@ namespace {
 // Compute needs one expert while the next is being read.
 constexpr uint32_t kSlotsAtLeast = 2;
 
+// Experts computed before their slots are given back: decode's all, so that they share the team's
+// regions, and in prefill few enough that reads go on meanwhile.
+constexpr size_t kJobsAtOnce = 16;
+
 // E8M0 knows one value that is not a number.
 constexpr int kScaleNan = 255;
 
@@ -64,10 +68,9 @@ class LocalExpertStore final : public ExpertStore {
   void group_edges(const ExpertBatch& batch);
   Status run_needs(const ExpertBatch& batch, std::span<float> outputs, const CancelToken& cancel);
   void start_reads(uint32_t layer);
-  Status take_completion(const ExpertBatch& batch, const io::ReadCompletion& completion,
-                         std::span<float> outputs, const CancelToken& cancel);
-  Status compute(const ExpertBatch& batch, Need& need, std::span<float> outputs,
-                 const CancelToken& cancel);
+  Status take_completion(uint32_t layer, const io::ReadCompletion& completion);
+  Status compute_leased(const ExpertBatch& batch, std::span<float> outputs,
+                        const CancelToken& cancel);
   Status check_scales(uint32_t layer, const Need& need) const;
   ExpertWeights weights_in(uint32_t layer, const Need& need) const;
   void abandon();
@@ -84,6 +87,7 @@ class LocalExpertStore final : public ExpertStore {
   // Of the run in progress.
   std::vector<Need> needs_;
   std::vector<uint32_t> edge_order_;
+  std::vector<ExpertJob> jobs_;
   size_t next_to_read_ = 0;
 };
 
@@ -131,15 +135,13 @@ Status LocalExpertStore::run_needs(const ExpertBatch& batch, std::span<float> ou
     }
   }
   start_reads(batch.layer);
-  for (Need& need : needs_) {
-    if (need.state != Need::State::Leased) continue;
-    TRY_STATUS(compute(batch, need, outputs, cancel));
-    start_reads(batch.layer);  // the slot just released may hold the next miss
-  }
+  TRY_STATUS(compute_leased(batch, outputs, cancel));
   while (std::optional<io::ReadCompletion> completion = channel_->wait()) {
     TRY_STATUS(cancel.check());
-    TRY_STATUS(take_completion(batch, *completion, outputs, cancel));
-    start_reads(batch.layer);
+    // What else has arrived meanwhile is computed together with it.
+    for (; completion; completion = channel_->poll())
+      TRY_STATUS(take_completion(batch.layer, *completion));
+    TRY_STATUS(compute_leased(batch, outputs, cancel));
   }
   for (const Need& need : needs_) CHECK(need.state == Need::State::Done);
   return {};
@@ -166,30 +168,39 @@ void LocalExpertStore::start_reads(uint32_t layer) {
   if (!requests.empty()) channel_->submit(requests);
 }
 
-Status LocalExpertStore::take_completion(const ExpertBatch& batch,
-                                         const io::ReadCompletion& completion,
-                                         std::span<float> outputs, const CancelToken& cancel) {
+Status LocalExpertStore::take_completion(uint32_t layer, const io::ReadCompletion& completion) {
   Need& need = needs_[completion.tag];
   if (!completion.status) {
-    return std::unexpected(
-        Error(completion.status.error())
-            .within(fmt::format("layer {}: expert {}", batch.layer, need.expert)));
+    return std::unexpected(Error(completion.status.error())
+                               .within(fmt::format("layer {}: expert {}", layer, need.expert)));
   }
   if (--need.reads_outstanding > 0) return {};
-  TRY_STATUS(check_scales(batch.layer, need));
+  TRY_STATUS(check_scales(layer, need));
   cache_.read_done(need.slot);
   need.state = Need::State::Leased;
-  for (const checkpoint::TensorLocation& part : checkpoint_.expert(batch.layer, need.expert))
+  for (const checkpoint::TensorLocation& part : checkpoint_.expert(layer, need.expert))
     counters_.bytes_read += part.size;
-  return compute(batch, need, outputs, cancel);
+  return {};
 }
 
-Status LocalExpertStore::compute(const ExpertBatch& batch, Need& need, std::span<float> outputs,
-                                 const CancelToken& cancel) {
-  TRY_STATUS(
-      compute_.run(weights_in(batch.layer, need), batch, need.edges, outputs.data(), cancel));
-  cache_.release(need.slot);
-  need.state = Need::State::Done;
+// Computes every leased expert, some at a time: their slots may then hold the next misses.
+Status LocalExpertStore::compute_leased(const ExpertBatch& batch, std::span<float> outputs,
+                                        const CancelToken& cancel) {
+  for (auto next = needs_.begin(); next != needs_.end();) {
+    jobs_.clear();
+    const auto first = next;
+    for (; next != needs_.end() && jobs_.size() < kJobsAtOnce; ++next)
+      if (next->state == Need::State::Leased)
+        jobs_.push_back({weights_in(batch.layer, *next), next->edges});
+    if (jobs_.empty()) continue;
+    TRY_STATUS(compute_.run(jobs_, batch, outputs.data(), cancel));
+    for (Need& need : std::span(first, next)) {
+      if (need.state != Need::State::Leased) continue;
+      cache_.release(need.slot);
+      need.state = Need::State::Done;
+    }
+    start_reads(batch.layer);
+  }
   return {};
 }
 

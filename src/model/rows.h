@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "base/check.h"
+#include "base/floats.h"
 
 namespace deltafin::model {
 
@@ -27,14 +27,11 @@ struct Rows {
 class OwnedRows {
  public:
   OwnedRows() = default;
-  OwnedRows(size_t count, size_t width)
-      : floats_(std::make_unique_for_overwrite<float[]>(count * width)),
-        count_(count),
-        width_(width) {}
-  Rows view() const { return {floats_.get(), count_, width_, width_}; }
+  OwnedRows(size_t count, size_t width) : floats_(count * width), count_(count), width_(width) {}
+  Rows view() const { return {floats_.data(), count_, width_, width_}; }
 
  private:
-  std::unique_ptr<float[]> floats_;
+  Floats floats_;
   size_t count_ = 0, width_ = 0;
 };
 
@@ -42,19 +39,20 @@ class OwnedRows {
 // since the first touch of fresh pages costs more than the arithmetic on them.
 class Workspace {
  public:
-  // Uninitialised rows, valid until the Scope in which they were taken ends.
+  // Uninitialised rows that start a cache line, valid until the Scope in which they were taken
+  // ends.
   Rows take(size_t count, size_t width) {
     const size_t floats = (count * width + 15) / 16 * 16;
-    while (block_ < blocks_.size() && used_ + floats > blocks_[block_].size) {
+    while (block_ < blocks_.size() && used_ + floats > blocks_[block_].size()) {
       ++block_;
       used_ = 0;
     }
     if (block_ == blocks_.size()) {
       const size_t size = floats > kBlockFloats ? floats : kBlockFloats;
-      blocks_.push_back({std::make_unique_for_overwrite<float[]>(size), size});
+      blocks_.emplace_back(size);
       used_ = 0;
     }
-    float* data = blocks_[block_].floats.get() + used_;
+    float* data = blocks_[block_].data() + used_;
     used_ += floats;
     return {data, count, width, width};
   }
@@ -62,7 +60,7 @@ class Workspace {
   // What is held, in use or not.
   uint64_t bytes() const {
     uint64_t floats = 0;
-    for (const Block& block : blocks_) floats += block.size;
+    for (const Floats& block : blocks_) floats += block.size();
     return floats * sizeof(float);
   }
 
@@ -84,11 +82,7 @@ class Workspace {
 
  private:
   static constexpr size_t kBlockFloats = size_t{1} << 20;
-  struct Block {
-    std::unique_ptr<float[]> floats;
-    size_t size = 0;
-  };
-  std::vector<Block> blocks_;
+  std::vector<Floats> blocks_;
   size_t block_ = 0, used_ = 0;
 };
 
