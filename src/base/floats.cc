@@ -3,8 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
-
-#include "base/check.h"
+#include <new>
 
 namespace deltafin {
 
@@ -19,7 +18,7 @@ Floats::Floats(size_t count) : size_(count) {
   // aligned_alloc wants whole multiples of the alignment.
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded);
-  CHECK(memory != nullptr);
+  if (memory == nullptr) throw std::bad_alloc();
   // Advice: where there are no huge pages the memory is as good, only slower.
   if (bytes >= kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);
   floats_.reset(static_cast<float*>(memory));
