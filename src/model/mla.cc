@@ -1,8 +1,11 @@
 #include "model/mla.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+
+#include "base/floats.h"
 
 namespace deltafin::model {
 
@@ -10,7 +13,7 @@ using checkpoint::KimiConfig;
 using checkpoint::TensorRole;
 using memory::LayerWeights;
 using numerics::AttentionChunk;
-using numerics::AttentionPartial;
+using numerics::AttentionPartials;
 using numerics::kAttentionChunk;
 using numerics::WeightMatrix;
 
@@ -18,9 +21,9 @@ static_assert(state::kPagePositions == kAttentionChunk, "a page is a chunk of at
 
 namespace {
 
-// Rows of one segment that a task takes for one head: the head's W_k and W_v are read once for
-// them.
-constexpr size_t kRowBlock = 8;
+// Queries that a task takes, rows of one segment times heads: they share every cache row that is
+// read. Rows first, for they share the head's W_k and W_v too.
+constexpr size_t kRowBlock = 8, kQueriesAtOnce = 24;
 
 Rows project_queries(Context& context, const KimiConfig& config, const LayerWeights& weights,
                      PackedRows& rows) {
@@ -48,18 +51,18 @@ void append_cache_rows(Context& context, const KimiConfig& config, const LayerWe
   }
 }
 
-// Buffers of one thread.
-struct HeadScratch {
-  std::vector<float> query, scores, running, next, latent, packed;
+// Buffers of one thread, for kQueriesAtOnce queries.
+struct QueryScratch {
+  Floats queries, scores, running, next, latent, packed;
+  float maxima[2][kQueriesAtOnce], totals[2][kQueriesAtOnce];
 
-  void fit(const KimiConfig& config) {
-    const size_t rank = config.kv_lora_rank;
-    query.resize(rank + config.qk_rope_head_dim);
-    scores.resize(kAttentionChunk);
-    running.resize(rank);
-    next.resize(rank);
-    latent.resize(rank);
-    packed.resize(kRowBlock * numerics::packed_size(rank));
+  void fit(size_t width, size_t rank) {
+    queries.at_least(kQueriesAtOnce * width);
+    scores.at_least(kQueriesAtOnce * kAttentionChunk);
+    running.at_least(kQueriesAtOnce * rank);
+    next.at_least(kQueriesAtOnce * rank);
+    latent.at_least(kQueriesAtOnce * rank);
+    packed.at_least(kRowBlock * numerics::packed_size(rank));
   }
 };
 
@@ -75,47 +78,102 @@ Head head_weights(const KimiConfig& config, const LayerWeights& weights, size_t 
           kv_b.row_range(first + config.qk_nope_head_dim, config.v_head_dim)};
 }
 
-// softmax(q' . cache * scale) over positions [0, position], of the latent part: -> out [rank].
+// Some rows of a segment and some heads: query (row, head) has index row * head_count + head.
+struct QueryBlock {
+  size_t first_row = 0, row_count = 0;  // within the segment
+  size_t first_head = 0, head_count = 0;
+
+  size_t size() const { return row_count * head_count; }
+};
+
+// softmax(q' . cache * scale) of every query over the positions up to its own, of the latent part
+// -> scratch.latent [query, rank].
 void attend(Context& context, const KimiConfig& config, const state::Transaction& transaction,
-            size_t layer, uint64_t position, HeadScratch& scratch, float* out) {
+            size_t layer, const QueryBlock& block, QueryScratch& scratch) {
   const size_t rank = config.kv_lora_rank, width = rank + config.qk_rope_head_dim;
+  const uint64_t first_position = transaction.base() + block.first_row;
   AttentionChunk chunk;
-  chunk.query = scratch.query.data();
-  chunk.key_stride = chunk.key_dim = chunk.value_stride = width;
+  chunk.query_stride = chunk.key_stride = chunk.key_dim = chunk.value_stride = width;
   chunk.value_dim = rank;
   chunk.scale = float(1.0 / std::sqrt(double(config.qk_nope_head_dim + config.qk_rope_head_dim)));
-  AttentionPartial running{.sum = scratch.running.data()}, next{.sum = scratch.next.data()};
-  for (uint64_t first = 0; first <= position; first += kAttentionChunk) {
-    chunk.keys = chunk.values = transaction.cache_page(layer, first / kAttentionChunk);
-    chunk.position_count = std::min<uint64_t>(kAttentionChunk, position + 1 - first);
-    context.kernels.attention_chunk(chunk, scratch.scores.data(), first == 0 ? running : next);
-    if (first > 0) context.kernels.attention_fold(running, next, rank);
+  const AttentionPartials running{scratch.maxima[0], scratch.totals[0], scratch.running.data(),
+                                  rank};
+  const AttentionPartials next{scratch.maxima[1], scratch.totals[1], scratch.next.data(), rank};
+  std::array<size_t, kQueriesAtOnce> seen;
+  for (uint64_t start = 0; start < first_position + block.row_count; start += kAttentionChunk) {
+    // Rows before the chunk see nothing of it.
+    const size_t skipped = start > first_position ? size_t(start - first_position) : 0;
+    const size_t first = skipped * block.head_count;
+    for (size_t query = first; query < block.size(); ++query) {
+      const uint64_t position = first_position + query / block.head_count;
+      seen[query] = std::min<uint64_t>(kAttentionChunk, position + 1 - start);
+    }
+    chunk.queries = scratch.queries.data() + first * width;
+    chunk.query_count = block.size() - first;
+    chunk.position_counts = seen.data() + first;
+    chunk.keys = chunk.values = transaction.cache_page(layer, start / kAttentionChunk);
+    context.kernels.attention_chunk(chunk, scratch.scores.data(),
+                                    (start == 0 ? running : next).from(first));
+    if (start > 0)
+      context.kernels.attention_fold(running.from(first), next.from(first), chunk.query_count,
+                                     rank);
   }
-  context.kernels.attention_finish(running, out, rank);
+  context.kernels.attention_finish(running, block.size(), rank, scratch.latent.data(), rank);
 }
 
-// One head over rows [first, first + count) of a segment: o = W_v attend(W_k^T q_nope | q_extra).
-void run_head(Context& context, const KimiConfig& config, const LayerWeights& weights, size_t layer,
-              const Segment& segment, size_t head, size_t first, size_t count, Rows queries,
-              Rows out) {
-  thread_local HeadScratch scratch;
-  scratch.fit(config);
-  const Head own = head_weights(config, weights, head);
+// o = W_v attend(W_k^T q_nope | q_extra) for every query of the block.
+void run_block(Context& context, const KimiConfig& config, const LayerWeights& weights,
+               size_t layer, const Segment& segment, const QueryBlock& block, Rows queries,
+               Rows out) {
+  thread_local QueryScratch scratch;
   const size_t rank = config.kv_lora_rank, nope = config.qk_nope_head_dim;
-  const size_t query_width = nope + config.qk_rope_head_dim;
-  const size_t packed_stride = numerics::packed_size(rank);
-  for (size_t i = 0; i < count; ++i) {
-    const float* query = queries.row(segment.first_row + first + i) + head * query_width;
-    context.kernels.product_transposed(own.key, query, scratch.query.data());
-    std::memcpy(scratch.query.data() + rank, query + nope, config.qk_rope_head_dim * sizeof(float));
-    attend(context, config, *segment.transaction, layer, segment.transaction->base() + first + i,
-           scratch, scratch.latent.data());
-    context.kernels.pack_column(own.value.format, scratch.latent.data(), rank,
-                                scratch.packed.data() + i * packed_stride);
+  const size_t extra = config.qk_rope_head_dim, width = rank + extra;
+  scratch.fit(width, rank);
+  const size_t row = segment.first_row + block.first_row, stride = block.head_count * width;
+  for (size_t i = 0; i < block.head_count; ++i) {
+    const size_t head = block.first_head + i;
+    const float* query = queries.row(row) + head * (nope + extra);
+    float* absorbed = scratch.queries.data() + i * width;
+    context.kernels.product_transposed(head_weights(config, weights, head).key, query,
+                                       queries.stride, block.row_count, absorbed, stride);
+    for (size_t r = 0; r < block.row_count; ++r)
+      std::memcpy(absorbed + r * stride + rank, query + r * queries.stride + nope,
+                  extra * sizeof(float));
   }
-  context.kernels.product(own.value, scratch.packed.data(), packed_stride, count,
-                          out.row(segment.first_row + first) + head * config.v_head_dim,
-                          out.stride);
+  attend(context, config, *segment.transaction, layer, block, scratch);
+  const size_t packed_stride = numerics::packed_size(rank);
+  for (size_t i = 0; i < block.head_count; ++i) {
+    const size_t head = block.first_head + i;
+    const WeightMatrix value = head_weights(config, weights, head).value;
+    for (size_t r = 0; r < block.row_count; ++r)
+      context.kernels.pack_column(value.format,
+                                  scratch.latent.data() + (r * block.head_count + i) * rank, rank,
+                                  scratch.packed.data() + r * packed_stride);
+    context.kernels.product(value, scratch.packed.data(), packed_stride, block.row_count,
+                            out.row(row) + head * config.v_head_dim, out.stride);
+  }
+}
+
+// All rows of a segment, split into blocks of rows and heads that keep the whole team busy.
+void run_segment(Context& context, const KimiConfig& config, const LayerWeights& weights,
+                 size_t layer, const Segment& segment, Rows queries, Rows out) {
+  const size_t rows = segment.row_count(), heads = config.mla_head_count;
+  const size_t row_block = std::min(rows, kRowBlock);
+  const size_t row_blocks = (rows + row_block - 1) / row_block;
+  // Two tasks a thread at least; more heads a task while there are enough.
+  const size_t tasks = 2 * context.team.size();
+  const size_t spread = std::max<size_t>(1, heads * row_blocks / tasks);
+  const size_t head_block = std::min(spread, kQueriesAtOnce / row_block);
+  const size_t head_blocks = (heads + head_block - 1) / head_block;
+  context.team.parallel_for(head_blocks * row_blocks, [&](size_t task) {
+    if (context.cancel.cancelled()) return;
+    QueryBlock block;
+    block.first_row = task / head_blocks * row_block;
+    block.row_count = std::min(row_block, rows - block.first_row);
+    block.first_head = task % head_blocks * head_block;
+    block.head_count = std::min(head_block, heads - block.first_head);
+    run_block(context, config, weights, layer, segment, block, queries, out);
+  });
 }
 
 }  // namespace
@@ -137,17 +195,10 @@ void mla(Context& context, const KimiConfig& config, const LayerWeights& weights
   const Rows queries = project_queries(context, config, weights, packed);
   append_cache_rows(context, config, weights, layer, segments, packed);
 
-  const size_t heads = config.mla_head_count;
-  const Rows attended = context.workspace.take(rows.count, heads * config.v_head_dim);
-  for (const Segment& segment : segments) {
-    const size_t blocks = (segment.row_count() + kRowBlock - 1) / kRowBlock;
-    context.team.parallel_for(heads * blocks, [&](size_t task) {
-      if (context.cancel.cancelled()) return;
-      const size_t first = task / heads * kRowBlock;
-      run_head(context, config, weights, layer, segment, task % heads, first,
-               std::min(kRowBlock, segment.row_count() - first), queries, attended);
-    });
-  }
+  const Rows attended =
+      context.workspace.take(rows.count, config.mla_head_count * config.v_head_dim);
+  for (const Segment& segment : segments)
+    run_segment(context, config, weights, layer, segment, queries, attended);
   if (config.mla_output_gate) {
     const Rows gate = linear(context, weights.matrix(TensorRole::GProj), packed);
     context.team.parallel_for(rows.count, [&](size_t i) {

@@ -17,7 +17,7 @@ float fold(float (&lanes)[kLanes]) {
 }
 
 float plain(const WeightMatrix& weights, size_t row, const float* x) {
-  const std::byte* stored = weights.data + row * weights.row_bytes();
+  const std::byte* stored = weights.data + row * weights.row_stride();
   const bool wide = weights.format == WeightFormat::F32;
   float lanes[kLanes] = {};
   for (size_t k = 0; k < weights.cols; ++k) {
@@ -30,7 +30,7 @@ float plain(const WeightMatrix& weights, size_t row, const float* x) {
 }
 
 float block_sum(const WeightMatrix& weights, size_t row, const float* x) {
-  const std::byte* codes = weights.data + row * weights.row_bytes();
+  const std::byte* codes = weights.data + row * weights.row_stride();
   const std::byte* scales = weights.scales + row * (weights.cols / WeightMatrix::kMxfp4Group);
   float lanes[kLanes] = {};
   for (size_t group = 0; group < weights.cols / 8; ++group) {

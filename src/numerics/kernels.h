@@ -62,26 +62,38 @@ struct DeltaRuleBlock {
 };
 inline constexpr size_t kDeltaRuleValueBlock = 64;
 
-// Scores, maximum, weights and weighted sum of one query over at most 512 cached positions.
+// Scores, maximum, weights and weighted sum of queries that share keys and values (rows of a pass,
+// heads of a group), over at most 512 cached positions.
 struct AttentionChunk {
-  const float* query = nullptr;  // [key_dim]
-  const float* keys = nullptr;   // [positions, key_stride]
+  const float* queries = nullptr;  // [query_count, query_stride]
+  size_t query_stride = 0;
+  size_t query_count = 0;
+  // [query_count] positions each query sees, 1 .. kAttentionChunk, never fewer than the query
+  // before
+  const size_t* position_counts = nullptr;
+  const float* keys = nullptr;  // [positions, key_stride]
   size_t key_stride = 0;
   size_t key_dim = 0;
   const float* values = nullptr;  // [positions, value_stride]
   size_t value_stride = 0;
   size_t value_dim = 0;
-  size_t position_count = 0;  // 1 .. kAttentionChunk
   float scale = 1;
 };
 // Chunks are cut at absolute positions 0, 512, 1024, ... so the fold does not depend on the pass.
 inline constexpr size_t kAttentionChunk = 512;
 
-// The running result of attention over chunks: softmax(s) V = sum / total after the last fold.
-struct AttentionPartial {
-  float maximum = 0;
-  float total = 0;
-  float* sum = nullptr;  // [value_dim]
+// Running results of attention over chunks, one per query: softmax(s) V = sum / total after the
+// last fold.
+struct AttentionPartials {
+  float* maxima = nullptr;  // [query]
+  float* totals = nullptr;  // [query]
+  float* sums = nullptr;    // [query, sum_stride], value_dim of each used
+  size_t sum_stride = 0;
+
+  // Those of the queries from `first` on.
+  AttentionPartials from(size_t first) const {
+    return {maxima + first, totals + first, sums + first * sum_stride, sum_stride};
+  }
 };
 
 struct Kernels {
@@ -95,9 +107,12 @@ struct Kernels {
   // packed [column_count, packed_stride], each column from pack_column with the same format.
   void (*product)(const WeightMatrix& weights, const float* packed, size_t packed_stride,
                   size_t column_count, float* y, size_t y_stride);
-  // out[c] = fma chain over rows r rising from +0 of W[r, c] * coefficients[r]: W^T applied, used
-  // by absorbed MLA. F32 and Bf16 only. out [cols].
-  void (*product_transposed)(const WeightMatrix& weights, const float* coefficients, float* out);
+  // out[i, c] = fma chain over rows r rising from +0 of coefficients[i, r] * W[r, c]: W^T applied
+  // to each of `count` rows of coefficients, used by absorbed MLA. F32 and Bf16 only. out [count,
+  // cols].
+  void (*product_transposed)(const WeightMatrix& weights, const float* coefficients,
+                             size_t coefficient_stride, size_t count, float* out,
+                             size_t out_stride);
   float (*dot)(const float* a, const float* b, size_t n);
   float (*sum)(const float* x, size_t n);  // sixteen lanes by index
 
@@ -138,11 +153,14 @@ struct Kernels {
   void (*delta_rule)(const DeltaRuleBlock& block);
 
   // --- attention ------------------------------------------------------------------------------
-  // scores [position_count] is scratch.
-  void (*attention_chunk)(const AttentionChunk& chunk, float* scores, AttentionPartial& out);
+  // scores [query_count, kAttentionChunk] is scratch.
+  void (*attention_chunk)(const AttentionChunk& chunk, float* scores, const AttentionPartials& out);
   // running <- running folded with next, one rescale each.
-  void (*attention_fold)(AttentionPartial& running, const AttentionPartial& next, size_t value_dim);
-  void (*attention_finish)(const AttentionPartial& running, float* out, size_t value_dim);
+  void (*attention_fold)(const AttentionPartials& running, const AttentionPartials& next,
+                         size_t query_count, size_t value_dim);
+  // out [query_count, out_stride]
+  void (*attention_finish)(const AttentionPartials& running, size_t query_count, size_t value_dim,
+                           float* out, size_t out_stride);
 
   // Rotary embedding in the split-half layout: pairs (x[i], x[i + n/2]). sines, cosines [n/2].
   void (*rotate)(const float* x, const float* sines, const float* cosines, float* y, size_t n);

@@ -221,20 +221,24 @@ TEST_P(Operations, AttendInAbsorbedForm) {
     const float* own = q.data() + head * (kNope + kExtra);
     std::vector<float> query(kWidth), scores(kAttentionChunk), sum(kRank),
         packed(packed_size(kRank));
-    kernels().product_transposed(key, own, query.data());
+    kernels().product_transposed(key, own, kNope, 1, query.data(), kWidth);
     std::copy(own + kNope, own + kNope + kExtra, query.begin() + kRank);
-    AttentionChunk chunk{.query = query.data(),
+    const size_t seen = 9;
+    AttentionChunk chunk{.queries = query.data(),
+                         .query_stride = kWidth,
+                         .query_count = 1,
+                         .position_counts = &seen,
                          .keys = cache.data(),
                          .key_stride = kWidth,
                          .key_dim = kWidth,
                          .values = cache.data(),
                          .value_stride = kWidth,
                          .value_dim = kRank,
-                         .position_count = 9,
                          .scale = float(1 / std::sqrt(48.0))};
-    AttentionPartial partial{.sum = sum.data()};
+    float maximum = 0, total = 0;
+    const AttentionPartials partial{&maximum, &total, sum.data(), kRank};
     kernels().attention_chunk(chunk, scores.data(), partial);
-    kernels().attention_finish(partial, sum.data(), kRank);
+    kernels().attention_finish(partial, 1, kRank, sum.data(), kRank);
     kernels().pack_column(WeightFormat::F32, sum.data(), kRank, packed.data());
     kernels().product(value, packed.data(), packed.size(), 1, out.data() + head * kValue, kValue);
   }
@@ -251,26 +255,31 @@ TEST_P(Operations, FoldOfAttentionChunksIsAttentionOverAll) {
   const std::vector<float> rising = {1, 2, 3, -1, 0.5f, 2, 0, 4, 2};
   const std::vector<float> query = {0.7f, 0.9f, -0.4f};
   for (const std::vector<float>& rows : {falling, rising}) {
-    AttentionChunk chunk{.query = query.data(),
+    size_t seen = 3;
+    AttentionChunk chunk{.queries = query.data(),
+                         .query_stride = 3,
+                         .query_count = 1,
+                         .position_counts = &seen,
                          .keys = rows.data(),
                          .key_stride = 3,
                          .key_dim = 3,
                          .values = rows.data(),
                          .value_stride = 3,
-                         .value_dim = 3,
-                         .position_count = 3};
+                         .value_dim = 3};
     std::vector<float> scores(kAttentionChunk), whole(3), folded(3), next_sum(3);
-    AttentionPartial all{.sum = whole.data()}, running{.sum = folded.data()};
-    AttentionPartial next{.sum = next_sum.data()};
+    float maxima[3], totals[3];
+    const AttentionPartials all{&maxima[0], &totals[0], whole.data(), 3};
+    const AttentionPartials running{&maxima[1], &totals[1], folded.data(), 3};
+    const AttentionPartials next{&maxima[2], &totals[2], next_sum.data(), 3};
     kernels().attention_chunk(chunk, scores.data(), all);
-    chunk.position_count = 1;
+    seen = 1;
     for (size_t p = 0; p < 3; ++p) {
       chunk.keys = chunk.values = rows.data() + 3 * p;
       kernels().attention_chunk(chunk, scores.data(), p == 0 ? running : next);
-      if (p > 0) kernels().attention_fold(running, next, 3);
+      if (p > 0) kernels().attention_fold(running, next, 1, 3);
     }
-    kernels().attention_finish(all, whole.data(), 3);
-    kernels().attention_finish(running, folded.data(), 3);
+    kernels().attention_finish(all, 1, 3, whole.data(), 3);
+    kernels().attention_finish(running, 1, 3, folded.data(), 3);
     expect_close(folded, whole, 1e-6, "fold");
   }
 }

@@ -113,8 +113,8 @@ TEST(Product, EqualsTheDefinitionForEveryVariantAndOddShape) {
   }
 }
 
-// Shapes at the edges of what the vector code does together: tiles of rows and of columns, blocks of 64
-// rows and 64 columns, stretches of 512 elements.
+// Shapes at the edges of what the vector code does together: tiles of rows and of columns, blocks
+// of 64 rows and 64 columns, stretches of 512 elements.
 TEST(Product, EqualsTheDefinitionAtTheEdgesOfTiles) {
   for (const Kernels& kernels : kernel_variants()) {
     for (const WeightFormat format : {WeightFormat::F32, WeightFormat::Bf16, WeightFormat::Mxfp4}) {
@@ -207,18 +207,27 @@ TEST(Product, DecodesEveryCodeInBothNibbles) {
 
 TEST(ProductTransposed, IsAChainOverRowsFromPlusZero) {
   Random random(11);
-  for (const Kernels& kernels : kernel_variants()) {
-    for (const WeightFormat format : {WeightFormat::F32, WeightFormat::Bf16}) {
-      const TestMatrix test = random_matrix(random, format, 13, 37);
-      const std::vector<float> coefficients = random_columns(random, 1, 13);
-      std::vector<float> found(37), expected(37, 0.0f), row(37);
-      for (size_t r = 0; r < 13; ++r) {
-        widen(format, test.matrix.data + r * test.matrix.row_bytes(), row.data(), 37);
-        for (size_t c = 0; c < 37; ++c)
-          expected[c] = std::fma(row[c], coefficients[r], expected[c]);
+  constexpr size_t kRows = 77;
+  for (const WeightFormat format : {WeightFormat::F32, WeightFormat::Bf16}) {
+    for (const size_t cols : {1u, 16u, 37u, 96u, 107u}) {
+      const TestMatrix test = random_matrix(random, format, kRows, cols);
+      for (const size_t count : {1u, 2u, 4u, 7u}) {
+        const std::vector<float> coefficients = random_columns(random, count, kRows + 2);
+        std::vector<float> expected(count * cols, 0.0f), row(cols);
+        for (size_t r = 0; r < kRows; ++r) {
+          widen(format, test.matrix.data + r * test.matrix.row_bytes(), row.data(), cols);
+          for (size_t i = 0; i < count; ++i)
+            for (size_t c = 0; c < cols; ++c)
+              expected[i * cols + c] =
+                  std::fma(row[c], coefficients[i * (kRows + 2) + r], expected[i * cols + c]);
+        }
+        for (const Kernels& kernels : kernel_variants()) {
+          std::vector<float> found(count * cols, -1.0f);
+          kernels.product_transposed(test.matrix, coefficients.data(), kRows + 2, count,
+                                     found.data(), cols);
+          expect_same_bits(found, expected, kernels.name);
+        }
       }
-      kernels.product_transposed(test.matrix, coefficients.data(), found.data());
-      expect_same_bits(found, expected, kernels.name);
     }
   }
 }

@@ -2,9 +2,12 @@
 // (product_test.cc).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "base/philox.h"
 #include "numerics/kernels.h"
@@ -164,31 +167,61 @@ TEST(Variants, AgreeOnRecurrentLayers) {
   }
 }
 
-TEST(Variants, AgreeOnAttention) {
+// Attention of `count` queries that see `first_seen`, then `step` positions more each, over two
+// chunks.
+std::vector<float> attend(const Kernels& kernels, std::span<const float> queries, size_t count,
+                          std::span<const float> rows, size_t key_dim, size_t value_dim,
+                          size_t first_seen, size_t step) {
+  std::vector<size_t> seen(count);
+  for (size_t q = 0; q < count; ++q) seen[q] = std::min(first_seen + q * step, kAttentionChunk);
+  std::vector<float> scores(count * kAttentionChunk), maxima(2 * count), totals(2 * count);
+  std::vector<float> sums(2 * count * value_dim), out(count * value_dim);
+  const AttentionPartials running{maxima.data(), totals.data(), sums.data(), value_dim};
+  const AttentionPartials next = running.from(count);
+  AttentionChunk chunk{.queries = queries.data(),
+                       .query_stride = key_dim,
+                       .query_count = count,
+                       .position_counts = seen.data(),
+                       .keys = rows.data(),
+                       .key_stride = key_dim + 3,
+                       .key_dim = key_dim,
+                       .values = rows.data() + 1,
+                       .value_stride = key_dim + 3,
+                       .value_dim = value_dim,
+                       .scale = 0.2f};
+  kernels.attention_chunk(chunk, scores.data(), running);
+  chunk.keys += 7 * (key_dim + 3);
+  chunk.values += 7 * (key_dim + 3);
+  kernels.attention_chunk(chunk, scores.data(), next);
+  kernels.attention_fold(running, next, count, value_dim);
+  kernels.attention_finish(running, count, value_dim, out.data(), value_dim);
+  return out;
+}
+
+TEST(Variants, AgreeOnAttentionOfManyQueriesAndOfEachAlone) {
   Random random(4);
-  for (const size_t positions : {1u, 17u, 512u}) {
-    const size_t key_dim = 40, value_dim = 27;
-    const std::vector<float> query = random_floats(random, key_dim, 1);
-    const std::vector<float> rows = random_floats(random, 2 * positions * key_dim, 1);
-    expect_same("attention", [&](const Kernels& k) {
-      std::vector<float> y(value_dim), next(value_dim), scores(kAttentionChunk);
-      AttentionChunk chunk{.query = query.data(),
-                           .keys = rows.data(),
-                           .key_stride = key_dim,
-                           .key_dim = key_dim,
-                           .values = rows.data(),
-                           .value_stride = key_dim,
-                           .value_dim = value_dim,
-                           .position_count = positions,
-                           .scale = 0.2f};
-      AttentionPartial running{.sum = y.data()}, second{.sum = next.data()};
-      k.attention_chunk(chunk, scores.data(), running);
-      chunk.keys = chunk.values = rows.data() + positions * key_dim;
-      k.attention_chunk(chunk, scores.data(), second);
-      k.attention_fold(running, second, value_dim);
-      k.attention_finish(running, y.data(), value_dim);
-      return y;
-    });
+  constexpr size_t kCount = 26, kRows = kAttentionChunk + 7;
+  for (const size_t key_dim : {40u, 97u, 192u}) {
+    const size_t value_dim = key_dim - 13;
+    const std::vector<float> queries = random_floats(random, kCount * key_dim, 1);
+    const std::vector<float> rows = random_floats(random, kRows * (key_dim + 3), 1);
+    for (const size_t first_seen : {1u, 64u, 500u})
+      for (const size_t step : {0u, 1u}) {
+        const auto run = [&](const Kernels& k) {
+          return attend(k, queries, kCount, rows, key_dim, value_dim, first_seen, step);
+        };
+        expect_same("attention", run);
+        const std::vector<float> together = run(best_kernels());
+        for (size_t q = 0; q < kCount; ++q) {
+          const std::vector<float> alone =
+              attend(best_kernels(), std::span(queries).subspan(q * key_dim, key_dim), 1, rows,
+                     key_dim, value_dim, first_seen + q * step, 0);
+          EXPECT_EQ(
+              std::memcmp(alone.data(), together.data() + q * value_dim, value_dim * sizeof(float)),
+              0)
+              << "query " << q << " of " << first_seen << " step " << step;
+        }
+      }
   }
 }
 

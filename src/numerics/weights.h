@@ -18,9 +18,11 @@ struct WeightMatrix {
   WeightFormat format = WeightFormat::F32;
   size_t rows = 0;
   size_t cols = 0;                    // Mxfp4: a multiple of 32
-  const std::byte* data = nullptr;    // rows x row_bytes(), without padding
+  const std::byte* data = nullptr;    // rows x row_bytes(), row_stride() apart
   const std::byte* scales = nullptr;  // Mxfp4 only: rows x cols / 32; never 255 (checked when read)
+  size_t stride = 0;  // bytes from row to row; 0: they lie without a gap. Not for Mxfp4.
 
+  size_t row_stride() const { return stride != 0 ? stride : row_bytes(); }
   size_t row_bytes() const {
     switch (format) {
       case WeightFormat::F32:
@@ -37,7 +39,7 @@ struct WeightMatrix {
   WeightMatrix row_range(size_t first, size_t count) const {
     WeightMatrix part = *this;
     part.rows = count;
-    part.data = data + first * row_bytes();
+    part.data = data + first * row_stride();
     if (scales != nullptr) part.scales = scales + first * (cols / kMxfp4Group);
     return part;
   }
