@@ -107,18 +107,19 @@ void decay_and_beta(Context& context, const KimiConfig& config, const LayerWeigh
 
 // One head's value block over all rows of `inputs`, from `before` to `after`.
 void advance_block(Context& context, const KimiConfig& config, const float* before, float* after,
-                   const KdaInputs& inputs, size_t head, size_t first_value, const Rows* out) {
+                   const KdaInputs& inputs, size_t head, size_t first_value, size_t value_count,
+                   const Rows* out) {
   const size_t head_dim = config.kda_head_dim, width = projection_width(config);
   const size_t matrix = head * head_dim * head_dim, channel = head * head_dim;
   // Key-major in a block that stays in L1; one buffer a thread.
   thread_local std::vector<float> scratch;
-  scratch.resize(head_dim * numerics::kDeltaRuleValueBlock);
+  scratch.resize(head_dim * value_count);
   DeltaRuleBlock block;
   block.state_in = before + matrix + first_value;
   block.state_out = after + matrix + first_value;
   block.state_stride = head_dim;
   block.key_dim = head_dim;
-  block.value_count = std::min(numerics::kDeltaRuleValueBlock, head_dim - first_value);
+  block.value_count = value_count;
   block.token_count = inputs.decay.count;
   block.k = inputs.mixed.data + width + channel;
   block.v = inputs.mixed.data + 2 * width + channel + first_value;
@@ -140,11 +141,15 @@ void advance_block(Context& context, const KimiConfig& config, const float* befo
 // All heads of one segment.
 void advance_state(Context& context, const KimiConfig& config, const state::RecurrentState& before,
                    state::RecurrentState& after, const KdaInputs& inputs, const Rows* out) {
-  const size_t blocks =
-      (config.kda_head_dim + numerics::kDeltaRuleValueBlock - 1) / numerics::kDeltaRuleValueBlock;
+  const size_t head_dim = config.kda_head_dim;
+  // One token reads each state once, in one piece; many keep a narrower block in cache.
+  constexpr size_t kWidest = numerics::kDeltaRuleValueBlock;
+  const size_t width = inputs.decay.count == 1 ? kWidest : kWidest / 2;
+  const size_t blocks = (head_dim + width - 1) / width;
   context.team.parallel_for(config.kda_head_count * blocks, [&](size_t task) {
+    const size_t first = task % blocks * width;
     advance_block(context, config, before.matrix.data(), after.matrix.data(), inputs, task / blocks,
-                  task % blocks * numerics::kDeltaRuleValueBlock, out);
+                  first, std::min(width, head_dim - first), out);
   });
   const size_t window_rows = config.conv_taps - 1, row_bytes = inputs.raw.width * sizeof(float);
   for (size_t i = 0; i < window_rows; ++i)

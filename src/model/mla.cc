@@ -160,10 +160,10 @@ void run_segment(Context& context, const KimiConfig& config, const LayerWeights&
   const size_t rows = segment.row_count(), heads = config.mla_head_count;
   const size_t row_block = std::min(rows, kRowBlock);
   const size_t row_blocks = (rows + row_block - 1) / row_block;
-  // Two tasks a thread at least; more heads a task while there are enough.
-  const size_t tasks = 2 * context.team.size();
-  const size_t spread = std::max<size_t>(1, heads * row_blocks / tasks);
-  const size_t head_block = std::min(spread, kQueriesAtOnce / row_block);
+  // As many heads a task as leave one for every thread: a cache row is read once for all of them.
+  const size_t threads = context.team.size();
+  const size_t spread = (heads * row_blocks + threads - 1) / threads;
+  const size_t head_block = std::min({spread, heads, kQueriesAtOnce / row_block});
   const size_t head_blocks = (heads + head_block - 1) / head_block;
   context.team.parallel_for(head_blocks * row_blocks, [&](size_t task) {
     if (context.cancel.cancelled()) return;

@@ -60,7 +60,9 @@ struct DeltaRuleBlock {
   size_t beta_stride = 0;
   float* scratch = nullptr;
 };
-inline constexpr size_t kDeltaRuleValueBlock = 64;
+// At most so many value channels a block: all of a head for one token, whose state is then read in
+// one piece. With many tokens half of them, so that the block stays in the first-level cache.
+inline constexpr size_t kDeltaRuleValueBlock = 128;
 
 // Scores, maximum, weights and weighted sum of queries that share keys and values (rows of a pass,
 // heads of a group), over at most 512 cached positions.
