@@ -72,8 +72,6 @@ WeightPool::WeightPool(WeightFormat format, std::span<const Shape> shapes) {
   }
 }
 
-Floats::Floats(size_t count) : memory_(map(count * sizeof(float))) {}
-
 Floats activations(size_t count) {
   Floats values(count);
   Random random(2);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/floats.h"
 #include "base/thread_team.h"
 #include "io/arena.h"
 #include "numerics/weights.h"
@@ -45,16 +46,6 @@ class WeightPool {
 
 // What a product reads of a matrix, scales included.
 size_t weight_bytes(const numerics::WeightMatrix& matrix);
-
-// Zeros at the start of a cache line.
-class Floats {
- public:
-  explicit Floats(size_t count);
-  float* data() const { return reinterpret_cast<float*>(memory_.bytes().data()); }
-
- private:
-  io::Arena memory_;
-};
 
 // `count` pseudo-random values in [-1, 1).
 Floats activations(size_t count);

@@ -32,16 +32,20 @@ endif()
 
 # Kernel files are optimised in every build (a checked build would take minutes over its tests), and each
 # is compiled for exactly the instruction set it is named after.
+set(DELTAFIN_AVX2_FLAGS -O3 -mavx2 -mfma -mbmi -mbmi2)
+set(DELTAFIN_AVX512_FLAGS ${DELTAFIN_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512dq -mavx512vl
+                          -mprefer-vector-width=512)
 function(deltafin_kernel_flags)
   set(numerics ${CMAKE_SOURCE_DIR}/src/numerics)
-  set_source_files_properties(${numerics}/kernels_baseline.cc PROPERTIES COMPILE_OPTIONS "-O3")
+  set_source_files_properties(${numerics}/kernels_baseline.cc ${numerics}/kernels_neon.cc PROPERTIES
+    COMPILE_OPTIONS "-O3")
   # This test compares every float with a reference in double: hours without an optimiser.
   set_source_files_properties(${numerics}/elementary_test.cc PROPERTIES COMPILE_OPTIONS "-O2")
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()
   endif()
   set_source_files_properties(${numerics}/kernels_avx2.cc PROPERTIES
-    COMPILE_OPTIONS "-O3;-mavx2;-mfma;-mbmi;-mbmi2")
-  set_source_files_properties(${numerics}/kernels_avx512.cc PROPERTIES COMPILE_OPTIONS
-    "-O3;-mavx2;-mfma;-mbmi;-mbmi2;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
+    COMPILE_OPTIONS "${DELTAFIN_AVX2_FLAGS}")
+  set_source_files_properties(${numerics}/kernels_avx512.cc PROPERTIES
+    COMPILE_OPTIONS "${DELTAFIN_AVX512_FLAGS}")
 endfunction()
