@@ -35,6 +35,10 @@ endif()
 set(DELTAFIN_AVX2_FLAGS -O3 -mavx2 -mfma -mbmi -mbmi2)
 set(DELTAFIN_AVX512_FLAGS ${DELTAFIN_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512dq -mavx512vl
                           -mprefer-vector-width=512)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # The header of its own intrinsics reads a variable to say that its value does not matter.
+  list(APPEND DELTAFIN_AVX512_FLAGS -Wno-uninitialized -Wno-maybe-uninitialized)
+endif()
 function(deltafin_kernel_flags)
   set(numerics ${CMAKE_SOURCE_DIR}/src/numerics)
   set_source_files_properties(${numerics}/kernels_baseline.cc ${numerics}/kernels_neon.cc PROPERTIES

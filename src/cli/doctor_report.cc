@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "cli/messages.h"
 #include "cli/units.h"
+#include "numerics/kernels.h"
 
 namespace deltafin::cli {
 
@@ -102,6 +103,7 @@ void add_processor(Lines& lines, const DoctorReport& report) {
   lines.line("kernels", fmt::format("{}: {}", report.choice.kernels->name,
                                     why_these_kernels(report.choice.kernels_by)));
   lines.more(fmt::format("usable here: {}", fmt::join(report.usable_isas, ", ")));
+  lines.more(fmt::format("the same bits with each: {}", numerics::kArithmetic));
 }
 
 void add_threads(Lines& lines, const DoctorReport& report) {
@@ -215,6 +217,7 @@ ordered_json to_json(const DoctorReport& report) {
        {{"chosen", report.choice.kernels->name},
         {"by", name_of(report.choice.kernels_by)},
         {"usable", report.usable_isas}}},
+      {"arithmetic", numerics::kArithmetic},
       {"threads", threads_json(report)},
       {"memory", memory_json(report.memory)},
       {"huge_pages",

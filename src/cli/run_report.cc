@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/sampling.h"
 #include "cli/units.h"
+#include "numerics/kernels.h"
 
 namespace deltafin::cli {
 
@@ -133,6 +134,7 @@ std::string summary(const RunReport& report) {
 ordered_json to_json(const RunReport& report) {
   ordered_json json = {
       {"schema", "deltafin.run.v1"},
+      {"arithmetic", numerics::kArithmetic},
       {"model", {{"directory", report.directory}, {"architecture", report.architecture}}},
       {"prompt_ids", report.prompt_ids},
   };

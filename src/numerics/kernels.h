@@ -18,6 +18,9 @@
 
 namespace deltafin::numerics {
 
+// The version of canonical arithmetic that all kernels compute: docs/numerics.md.
+inline constexpr std::string_view kArithmetic = "canon-1";
+
 enum class Elementary : uint8_t { Exp, Log, Log1p, Sigmoid, Silu, Softplus, Tanh };
 
 // What RMSNorm multiplies with after the division by the root mean square.
