@@ -8,6 +8,16 @@ namespace deltafin::memory {
 using numerics::packed_size;
 using numerics::WeightMatrix;
 
+void ExpertFunction::activate(const numerics::Kernels& kernels, float* gate, const float* up,
+                              size_t n) const {
+  if (activation == checkpoint::Activation::SwiGlu) {
+    kernels.swiglu(gate, up, gate, n);
+  } else {
+    const float* linear = situ_linear_beta ? &*situ_linear_beta : nullptr;
+    kernels.situ_glu(gate, up, situ_beta, linear, gate, n);
+  }
+}
+
 Status ExpertCompute::run(std::span<const ExpertJob> jobs, const ExpertBatch& batch, float* outputs,
                           const CancelToken& cancel) {
   size_t columns = 0;
@@ -85,12 +95,7 @@ void ExpertCompute::compute_inner(const Piece& piece, size_t first, size_t rows)
                    packed_up.data() + piece.column * input_stride_, input_stride_, count, up,
                    inner);
   for (size_t i = 0; i < count; ++i, gate += inner, up += inner) {
-    if (function_.activation == checkpoint::Activation::SwiGlu) {
-      kernels_.swiglu(gate, up, gate, rows);
-    } else {
-      const float* linear = function_.situ_linear_beta ? &*function_.situ_linear_beta : nullptr;
-      kernels_.situ_glu(gate, up, function_.situ_beta, linear, gate, rows);
-    }
+    function_.activate(kernels_, gate, up, rows);
     kernels_.pack_column(weights.down.format, gate, rows,
                          packed_inner_.data() + (piece.column + i) * inner_stride_ + first);
   }

@@ -36,6 +36,9 @@ struct ExpertFunction {
   checkpoint::Activation activation = checkpoint::Activation::SwiGlu;
   float situ_beta = 1;
   std::optional<float> situ_linear_beta;
+
+  // gate[i] <- act(gate[i], up[i])
+  void activate(const numerics::Kernels& kernels, float* gate, const float* up, size_t n) const;
 };
 
 struct ExpertCounters {
