@@ -2,7 +2,6 @@
 // the weight. docs/decisions/0007-mxfp4-block-sum.md.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <string>
 
 #include "mxfp4_order/folded.h"
@@ -15,11 +14,8 @@ namespace deltafin::bench {
 namespace {
 
 using numerics::Kernels;
-using numerics::OrderedProduct;
 using numerics::WeightFormat;
 using numerics::WeightMatrix;
-
-constexpr size_t kBlockRows = 64;
 
 WeightPool& experts() {
   static constexpr Shape kShapes[] = {kExpertUp};
@@ -27,24 +23,16 @@ WeightPool& experts() {
   return pool;
 }
 
-void product(benchmark::State& state, const Kernels& kernels, OrderedProduct order, size_t bits) {
-  const size_t columns = size_t(state.range(0));
+void product(benchmark::State& state, const Kernels& kernels, Product order, size_t bits) {
+  const size_t column_count = size_t(state.range(0));
   ThreadTeam& team = team_of(size_t(state.range(1)));
-  const size_t cols = kExpertUp.cols, stride = numerics::packed_size(cols);
-  const Floats x = activations(cols * columns), packed(stride * columns);
-  const Floats y(kExpertUp.rows * columns);
-  for (size_t c = 0; c < columns; ++c)
-    kernels.pack_column(WeightFormat::Mxfp4, x.data() + c * cols, cols, packed.data() + c * stride);
+  const Columns columns(kernels, experts().matrices().front(), column_count);
   double bytes = 0, flop = 0;
   for (auto _ : state) {
     const WeightMatrix weights = experts().next();
-    team.parallel_for((weights.rows + kBlockRows - 1) / kBlockRows, [&](size_t block) {
-      const size_t first = block * kBlockRows, rows = std::min(kBlockRows, weights.rows - first);
-      order(weights.row_range(first, rows), packed.data(), stride, columns, y.data() + first,
-            weights.rows);
-    });
+    multiply(team, order, weights, columns);
     bytes = double(weight_bytes(weights));
-    flop = 2.0 * double(weights.rows * weights.cols * columns);
+    flop = 2.0 * double(weights.rows * weights.cols * column_count);
   }
   static ReadRoof read_roof;
   set_counters(state, bytes, flop, read_roof.measure(team), fma_roof(team, bits));
@@ -53,7 +41,7 @@ void product(benchmark::State& state, const Kernels& kernels, OrderedProduct ord
 void add(const char* isa, const numerics::OrderedProducts& orders, size_t bits) {
   const Kernels* kernels = numerics::find_kernels(isa);
   if (kernels == nullptr) return;  // not on this processor
-  const auto add_order = [&](const char* name, OrderedProduct order) {
+  const auto add_order = [&](const char* name, Product order) {
     auto* rows = benchmark::RegisterBenchmark(
         ("mxfp4_order/" + std::string(isa) + "/" + name).c_str(), product, *kernels, order, bits);
     rows->ArgNames({"columns", "cores"})->UseRealTime();

@@ -2,7 +2,6 @@
 // weights per second (what decode is made of) and arithmetic per second (what prefill is made of).
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,11 +19,9 @@ using numerics::Kernels;
 using numerics::WeightFormat;
 using numerics::WeightMatrix;
 
-constexpr size_t kBlockRows = 64;  // as model/linear.cc
-
 // Rows of a matrix that one iteration multiplies. The baseline is the definition, not fast, and
 // does not see the speed of memory: a few blocks show what it does.
-constexpr size_t kBaselineRows = 4 * kBlockRows;
+constexpr size_t kBaselineRows = 256;
 
 bool is_baseline(const Kernels& kernels) { return std::string_view(kernels.name) == "baseline"; }
 
@@ -44,31 +41,6 @@ WeightPool& pool_of(WeightFormat format) {
   return pools.try_emplace(format, format, shapes).first->second;
 }
 
-// The activations of a product, packed for `kernels`, and where its result goes.
-struct Columns {
-  Columns(const Kernels& kernels, const WeightMatrix& weights, size_t count)
-      : stride(numerics::packed_size(weights.cols)),
-        packed(stride * count),
-        y(weights.rows * count) {
-    const Floats x = activations(weights.cols * count);
-    for (size_t c = 0; c < count; ++c)
-      kernels.pack_column(weights.format, x.data() + c * weights.cols, weights.cols,
-                          packed.data() + c * stride);
-  }
-
-  size_t stride;
-  Floats packed, y;
-};
-
-void multiply(ThreadTeam& team, const Kernels& kernels, const WeightMatrix& weights,
-              size_t column_count, const Columns& columns) {
-  team.parallel_for((weights.rows + kBlockRows - 1) / kBlockRows, [&](size_t block) {
-    const size_t first = block * kBlockRows, rows = std::min(kBlockRows, weights.rows - first);
-    kernels.product(weights.row_range(first, rows), columns.packed.data(), columns.stride,
-                    column_count, columns.y.data() + first, weights.rows);
-  });
-}
-
 void product(benchmark::State& state, const Kernels& kernels, WeightFormat format) {
   const size_t column_count = size_t(state.range(0));
   ThreadTeam& team = team_of(size_t(state.range(1)));
@@ -81,7 +53,7 @@ void product(benchmark::State& state, const Kernels& kernels, WeightFormat forma
   for (auto _ : state) {
     WeightMatrix weights = pool.next();
     if (is_baseline(kernels)) weights = weights.row_range(0, kBaselineRows);
-    multiply(team, kernels, weights, column_count, columns.at(weights.cols));
+    multiply(team, kernels.product, weights, columns.at(weights.cols));
     bytes = double(weight_bytes(weights));
     flop = 2.0 * double(weights.rows * weights.cols * column_count);
   }

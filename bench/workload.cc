@@ -1,5 +1,6 @@
 #include "workload.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -77,6 +78,27 @@ Floats activations(size_t count) {
   Random random(2);
   for (size_t i = 0; i < count; ++i) values.data()[i] = 2 * random.uniform() - 1;
   return values;
+}
+
+Columns::Columns(const numerics::Kernels& kernels, const WeightMatrix& weights, size_t column_count)
+    : count(column_count),
+      stride(numerics::packed_size(weights.cols)),
+      packed(stride * count),
+      y(weights.rows * count) {
+  const Floats x = activations(weights.cols * count);
+  for (size_t c = 0; c < count; ++c)
+    kernels.pack_column(weights.format, x.data() + c * weights.cols, weights.cols,
+                        packed.data() + c * stride);
+}
+
+void multiply(ThreadTeam& team, Product product, const WeightMatrix& weights,
+              const Columns& columns) {
+  constexpr size_t kBlockRows = 64;
+  team.parallel_for((weights.rows + kBlockRows - 1) / kBlockRows, [&](size_t block) {
+    const size_t first = block * kBlockRows, rows = std::min(kBlockRows, weights.rows - first);
+    product(weights.row_range(first, rows), columns.packed.data(), columns.stride, columns.count,
+            columns.y.data() + first, weights.rows);
+  });
 }
 
 std::vector<size_t> core_counts() {

@@ -8,7 +8,7 @@
 #include "base/floats.h"
 #include "base/thread_team.h"
 #include "io/arena.h"
-#include "numerics/weights.h"
+#include "numerics/kernels.h"
 
 namespace deltafin::bench {
 
@@ -49,6 +49,22 @@ size_t weight_bytes(const numerics::WeightMatrix& matrix);
 
 // `count` pseudo-random values in [-1, 1).
 Floats activations(size_t count);
+
+// Kernels::product, or another function that does its work.
+using Product = decltype(numerics::Kernels::product);
+
+// The activations of a product, packed for `kernels`, and where its result goes.
+struct Columns {
+  Columns(const numerics::Kernels& kernels, const numerics::WeightMatrix& weights,
+          size_t column_count);
+
+  size_t count, stride;
+  Floats packed, y;
+};
+
+// One product, split over the team as model/linear.cc does.
+void multiply(ThreadTeam& team, Product product, const numerics::WeightMatrix& weights,
+              const Columns& columns);
 
 // Thread counts to measure with: 1, and all cores where there are more.
 std::vector<size_t> core_counts();

@@ -2,8 +2,10 @@
 // different processors can be compared without a machine that runs both. Needs nothing but the
 // rooms base and numerics: it is also built for processors that the tests are not built for.
 //
-//   kernel_bits                  "variant operation hash" lines of all variants; exits 1 if two
-//   differ kernel_bits --variant NAME   "operation hash" lines of one, for cmp. NAME may be "best".
+//   kernel_bits
+//       "variant operation hash" lines of all variants; exits 1 if two differ
+//   kernel_bits --variant NAME
+//       "operation hash" lines of one, for cmp. NAME may be "best".
 //
 // Inputs come from Philox and simple exact arithmetic: the same on every machine.
 #include <algorithm>
