@@ -245,11 +245,9 @@ void add_k3_shards(const ModelContract& k3, HeaderOnlyStorage& storage) {
       tensors.push_back({spec.name, "BF16", spec.shapes.front()});
     }
     const bool has_experts = !is_last && k3.layers[layer].experts;
-    for (uint32_t expert = 0; has_experts && expert < k3.kimi.expert_count; ++expert) {
-      for (const ExpertPartSpec& part : expert_tensors(k3, layer, expert)) {
-        tensors.push_back({part.name, "U8", {part.rows, part.cols}});
-      }
-    }
+    for (uint32_t set = 0; has_experts && set < expert_set_count(*k3.layers[layer].experts); ++set)
+      for (const ExpertTensorSpec& tensor : expert_tensors(k3, layer, set))
+        tensors.push_back({tensor.name, "U8", tensor.shape});
     const std::string number = std::to_string(100'001 + layer).substr(1);
     add("model-" + number + "-of-000094.safetensors", tensors);
   }

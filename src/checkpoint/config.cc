@@ -6,6 +6,7 @@
 #include "checkpoint/config_fields.h"
 #include "checkpoint/json_document.h"
 #include "checkpoint/kimi_config.h"
+#include "checkpoint/kimi_tensors.h"
 #include "checkpoint/quantization_config.h"
 
 namespace deltafin::checkpoint {
@@ -15,15 +16,18 @@ using nlohmann::json;
 
 // An architecture we can run, and where its parts are.
 struct Architecture {
-  const char* name;           // in "architectures"
-  const char* model_type;     // of the root object
-  const char* text_object;    // the object with the text model; null: the root itself
-  const char* tensor_prefix;  // of every tensor of the text model
+  const char* name;         // in "architectures"
+  const char* model_type;   // of the root object
+  const char* text_object;  // the object with the text model; null: the root itself
+  const char* scope;        // TensorNames::scope, body and head
+  const char* body;
+  const char* head;
 };
 
 constexpr Architecture kArchitectures[] = {
-    {"KimiK3ForConditionalGeneration", "kimi_k3", "text_config", "language_model."},
-    {"KimiLinearForCausalLM", "kimi_linear", nullptr, ""},
+    {"KimiK3ForConditionalGeneration", "kimi_k3", "text_config", "language_model.",
+     "language_model.model.", "language_model.lm_head.weight"},
+    {"KimiLinearForCausalLM", "kimi_linear", nullptr, "", "model.", "lm_head.weight"},
 };
 
 // Fields of a root object that has its text model in an object of its own. Images are not read, so
@@ -80,7 +84,7 @@ Result<std::optional<int32_t>> read_token_id(const char* name, Fields& root, Fie
 }
 
 Status read_token_ids(Fields& root, Fields* text, ModelContract& contract) {
-  const uint32_t vocab_size = contract.kimi.vocab_size;
+  const uint32_t vocab_size = contract.vocab_size();
   TRY(contract.bos_token_id, read_token_id("bos_token_id", root, text, vocab_size));
   TRY(contract.eos_token_id, read_token_id("eos_token_id", root, text, vocab_size));
   TRY(contract.pad_token_id, read_token_id("pad_token_id", root, text, vocab_size));
@@ -115,24 +119,25 @@ Status check_packable(const Fields& text, const KimiConfig& kimi) {
 }
 
 void fill_layers(const KimiText& text, ExpertFormat format, ModelContract& contract) {
-  const KimiConfig& kimi = contract.kimi;
-  contract.globals = global_tensors(contract.tensor_prefix, kimi);
+  const KimiConfig& kimi = text.kimi;
+  contract.globals = kimi_global_tensors(contract.names, kimi);
   for (uint32_t i = 0; i < text.layers.size(); ++i) {
     const LayerKinds kinds = text.layers[i];
     LayerContract layer{.mixer = kinds.mixer, .ffn = kinds.ffn, .trunk = {}, .experts = {}};
-    layer.trunk = trunk_tensors(contract.tensor_prefix, kimi, i, kinds.mixer, kinds.ffn);
+    layer.trunk = kimi_trunk_tensors(contract.names, kimi, i, kinds);
     if (kinds.ffn == FfnKind::Moe) {
       layer.experts = ExpertContract{.expert_count = kimi.expert_count,
                                      .input_dim = kimi.latent_size.value_or(kimi.hidden_size),
                                      .inner_dim = kimi.moe_intermediate_size,
-                                     .format = format};
+                                     .format = format,
+                                     .naming = ExpertNaming::Kimi};
     }
     contract.layers.push_back(std::move(layer));
   }
 }
 
 // Before anything of the checkpoint is allocated: is the whole of a size that could exist?
-Status check_totals(const Fields& text, const KimiText& sizes, const ModelContract& contract) {
+Status check_totals(const Fields& text, const ModelContract& contract) {
   const uint64_t tensors = tensor_count(contract);
   if (tensors > limits::kTensors) {
     return text.refuse("num_experts", fmt::format("a model of at most {} tensors, not {}",
@@ -144,7 +149,7 @@ Status check_totals(const Fields& text, const KimiText& sizes, const ModelContra
         "num_hidden_layers",
         fmt::format("a model of at most {} parameters ({} layers of hidden size {} "
                     "have more)",
-                    limits::kParameters, sizes.layers.size(), sizes.kimi.hidden_size));
+                    limits::kParameters, contract.layers.size(), contract.hidden_size()));
   }
   return {};
 }
@@ -155,15 +160,18 @@ Result<ModelContract> build(const Architecture& architecture, Fields& root, Fiel
 
   ModelContract contract;
   contract.architecture = architecture.name;
-  contract.tensor_prefix = architecture.tensor_prefix;
-  contract.kimi = sizes.kimi;
+  contract.names = {.scope = architecture.scope,
+                    .ignored = {},
+                    .body = architecture.body,
+                    .head = architecture.head};
+  contract.family = sizes.kimi;
   contract.max_positions = sizes.max_positions;
   contract.unknown_fields = std::move(sizes.unknown_fields);
   TRY_STATUS(read_token_ids(root, text, contract));
   TRY(const ExpertFormat format, read_quantization(root, text, contract.unknown_fields));
-  if (format == ExpertFormat::Mxfp4) TRY_STATUS(check_packable(model, contract.kimi));
+  if (format == ExpertFormat::Mxfp4) TRY_STATUS(check_packable(model, sizes.kimi));
   fill_layers(sizes, format, contract);
-  TRY_STATUS(check_totals(model, sizes, contract));
+  TRY_STATUS(check_totals(model, contract));
   return contract;
 }
 

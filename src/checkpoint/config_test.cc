@@ -38,14 +38,14 @@ TEST(Config, ReadsKimiK3) {
   const Result<ModelContract> contract = parse_config(k3().dump());
   ASSERT_TRUE(contract.has_value()) << contract.error().what;
   EXPECT_EQ(contract->architecture, "KimiK3ForConditionalGeneration");
-  EXPECT_EQ(contract->tensor_prefix, "language_model.");
+  EXPECT_EQ(contract->names.scope, "language_model.");
   EXPECT_EQ(contract->max_positions, 1048576u);
   EXPECT_EQ(contract->bos_token_id, 163584);
   EXPECT_EQ(contract->eos_token_id, 163586);
   EXPECT_EQ(contract->pad_token_id, 163839);
   EXPECT_THAT(contract->unknown_fields, IsEmpty());
 
-  const KimiConfig& kimi = contract->kimi;
+  const KimiConfig& kimi = *contract->kimi();
   EXPECT_EQ(kimi.hidden_size, 7168u);
   EXPECT_EQ(kimi.vocab_size, 163840u);
   EXPECT_EQ(kimi.rms_norm_eps, 1e-5f);
@@ -98,10 +98,10 @@ TEST(Config, PlacesKimiK3sLayersFromOneBasedLists) {
 TEST(Config, ReadsKimiLinear) {
   const Result<ModelContract> contract = parse_config(kimi_linear().dump());
   ASSERT_TRUE(contract.has_value()) << contract.error().what;
-  EXPECT_EQ(contract->tensor_prefix, "");
+  EXPECT_EQ(contract->names.scope, "");
   EXPECT_EQ(contract->max_positions, 1048576u);
   EXPECT_THAT(contract->unknown_fields, IsEmpty());
-  const KimiConfig& kimi = contract->kimi;
+  const KimiConfig& kimi = *contract->kimi();
   EXPECT_FALSE(kimi.kda_full_rank_gate);
   EXPECT_EQ(kimi.kda_gate_lower_bound, std::nullopt);
   EXPECT_EQ(kimi.q_lora_rank, std::nullopt);
@@ -324,15 +324,15 @@ TEST(Config, KeepsTopGroupsOfExperts) {
   config["text_config"]["topk_group"] = 4;
   const Result<ModelContract> contract = parse_config(config.dump());
   ASSERT_TRUE(contract.has_value()) << contract.error().what;
-  EXPECT_EQ(contract->kimi.router_group_count, 8u);
-  EXPECT_EQ(contract->kimi.router_groups_kept, 4u);
+  EXPECT_EQ(contract->kimi()->router_group_count, 8u);
+  EXPECT_EQ(contract->kimi()->router_groups_kept, 4u);
 }
 
 TEST(Config, HasNoLatentNormWithoutALatent) {
   const Result<ModelContract> contract =
       parse_config(edited(k3(), "/text_config/routed_expert_hidden_size", nullptr).dump());
   ASSERT_TRUE(contract.has_value());
-  EXPECT_FALSE(contract->kimi.latent_norm);
+  EXPECT_FALSE(contract->kimi()->latent_norm);
   EXPECT_EQ(contract->layers[1].experts->input_dim, 7168u);
 }
 
@@ -341,7 +341,7 @@ TEST(Config, ReadsAZeroOrAbsentSituBetaAsOne) {
     const Result<ModelContract> contract =
         parse_config(edited(k3(), "/text_config/activation_situ_beta", value).dump());
     ASSERT_TRUE(contract.has_value());
-    EXPECT_EQ(contract->kimi.situ_beta, 1.0f);
+    EXPECT_EQ(contract->kimi()->situ_beta, 1.0f);
   }
 }
 

@@ -3,66 +3,32 @@
 // allocated.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "checkpoint/family.h"
 #include "checkpoint/tensor.h"
 
 namespace deltafin::checkpoint {
 
-enum class MixerKind : uint8_t { Kda, Mla };
-enum class FfnKind : uint8_t { Dense, Moe };
-enum class Activation : uint8_t { SwiGlu, SituGlu };
-enum class RouterScore : uint8_t { Sigmoid, Softmax };
 // How routed experts are stored: packed E2M1 codes with E8M0 scales per 32 columns, or plain
 // F32/BF16.
 enum class ExpertFormat : uint8_t { Mxfp4, Plain };
+// How their tensors are called and divided: three or six tensors an expert, or two for all experts
+// of a layer.
+enum class ExpertNaming : uint8_t { Kimi, Qwen, QwenFused };
 
-// The dimensions of Kimi K3 and Kimi-Linear. Names follow config.json; docs/glossary.md has them
-// all.
-struct KimiConfig {
-  uint32_t hidden_size = 0;
-  uint32_t vocab_size = 0;
-  float rms_norm_eps = 0;
-
-  // Kimi Delta Attention
-  uint32_t kda_head_count = 0;
-  uint32_t kda_head_dim = 0;
-  uint32_t conv_taps = 0;
-  bool kda_full_rank_gate = false;            // g_proj, else g_a_proj and g_b_proj
-  std::optional<float> kda_gate_lower_bound;  // sigmoid decay with this bound, else softplus
-
-  // multi-head latent attention
-  uint32_t mla_head_count = 0;
-  std::optional<uint32_t> q_lora_rank;  // absent: direct q_proj
-  uint32_t kv_lora_rank = 0;
-  uint32_t qk_nope_head_dim = 0;
-  uint32_t qk_rope_head_dim = 0;  // never rotated in this family
-  uint32_t v_head_dim = 0;
-  bool mla_output_gate = false;
-
-  // feed-forward
-  Activation activation = Activation::SwiGlu;
-  float situ_beta = 1;                    // SituGlu only
-  std::optional<float> situ_linear_beta;  // absent: the up factor is used as it is
-  uint32_t dense_intermediate_size = 0;
-  uint32_t moe_intermediate_size = 0;
-  uint32_t expert_count = 0;
-  uint32_t experts_per_token = 0;
-  uint32_t shared_expert_count = 0;     // fused into one MLP of width count x moe size
-  std::optional<uint32_t> latent_size;  // absent: experts read the hidden state
-  bool latent_norm = false;
-  RouterScore router_score = RouterScore::Sigmoid;
-  bool router_renormalize = true;
-  float router_scale = 1;
-  uint32_t router_group_count = 1;
-  uint32_t router_groups_kept = 1;
-
-  std::optional<uint32_t> attn_res_block_size;  // absent: plain residuals
+// How a checkpoint names the tensors of its text model.
+struct TensorNames {
+  std::string scope;  // what does not start with it belongs to something else and is ignored
+  std::vector<std::string> ignored;  // what starts with one of these is ignored too
+  std::string body;  // in front of "embed_tokens.weight", "norm.weight" and the layers
+  std::string head;  // the output head, in full
 };
 
 struct ExpertContract {
@@ -70,6 +36,7 @@ struct ExpertContract {
   uint32_t input_dim = 0;  // latent size, or hidden size where there is no latent
   uint32_t inner_dim = 0;
   ExpertFormat format = ExpertFormat::Plain;
+  ExpertNaming naming = ExpertNaming::Kimi;
 };
 
 struct LayerContract {
@@ -80,9 +47,9 @@ struct LayerContract {
 };
 
 struct ModelContract {
-  std::string architecture;   // "KimiK3ForConditionalGeneration" or "KimiLinearForCausalLM"
-  std::string tensor_prefix;  // "language_model." or ""
-  KimiConfig kimi;
+  std::string architecture;  // as in config.json: "KimiK3ForConditionalGeneration"
+  TensorNames names;
+  std::variant<KimiConfig, QwenConfig> family;
   std::vector<TensorSpec> globals;
   std::vector<LayerContract> layers;
 
@@ -92,6 +59,20 @@ struct ModelContract {
   // Config fields we neither use nor know to be without influence, as "text_config.name": a reader
   // of `inspect` should see them. They do not stop a model from opening.
   std::vector<std::string> unknown_fields;
+
+  // What every family has.
+  uint32_t hidden_size() const {
+    return std::visit([](const auto& config) { return config.hidden_size; }, family);
+  }
+  uint32_t vocab_size() const {
+    return std::visit([](const auto& config) { return config.vocab_size; }, family);
+  }
+  uint32_t experts_per_token() const {
+    return std::visit([](const auto& config) { return config.experts_per_token; }, family);
+  }
+  // Null when the model is of another family.
+  const KimiConfig* kimi() const { return std::get_if<KimiConfig>(&family); }
+  const QwenConfig* qwen() const { return std::get_if<QwenConfig>(&family); }
 };
 
 // The parts of one routed expert, in this order. A plain expert has only the three weights.
@@ -99,28 +80,42 @@ struct ModelContract {
 enum class ExpertPart : uint8_t { W1, W1Scale, W3, W3Scale, W2, W2Scale, Count };
 inline constexpr size_t kExpertPartCount = static_cast<size_t>(ExpertPart::Count);
 
-struct ExpertPartSpec {
-  ExpertPart part;
-  std::string name;             // "…experts.17.w1.weight_packed"
-  uint64_t rows = 0, cols = 0;  // as stored: a packed matrix has half as many byte columns
-  bool is_u8 = false;           // packed codes and scales; otherwise F32 or BF16
+// Rows and columns of a part as stored: a packed matrix has half as many byte columns.
+struct PartShape {
+  uint64_t rows = 0, cols = 0;
+};
+PartShape part_shape(const ExpertContract& experts, ExpertPart part);
+
+// One tensor of routed experts: what its name ends with, and the part it holds, or two, the second
+// in the rows below the first. A fused tensor is [expert, rows, cols] and has no number in its
+// name.
+struct ExpertTensorForm {
+  std::string_view suffix;
+  ExpertPart part = ExpertPart::W1;
+  std::optional<ExpertPart> second = std::nullopt;
+};
+std::span<const ExpertTensorForm> expert_tensor_forms(const ExpertContract& experts);
+bool is_fused(const ExpertContract& experts);
+// How often a layer has these tensors: once for every expert, or once.
+uint32_t expert_set_count(const ExpertContract& experts);
+
+struct ExpertTensorSpec {
+  ExpertPart part = ExpertPart::W1;  // the first it holds
+  std::string name;                  // "…experts.17.w1.weight_packed"
+  std::vector<uint64_t> shape;
+  bool is_u8 = false;  // packed codes and scales; otherwise F32 or BF16
 };
 
-// The tensors that expert `expert` of MoE layer `layer` must have, in ExpertPart order.
-std::vector<ExpertPartSpec> expert_tensors(const ModelContract& contract, uint32_t layer,
-                                           uint32_t expert);
+// Those that set `set` of MoE layer `layer` must have: of one expert, or of all where they are
+// fused.
+std::vector<ExpertTensorSpec> expert_tensors(const ModelContract& contract, uint32_t layer,
+                                             uint32_t set);
 
-// The pieces of a routed expert's tensor name: <tensor_prefix> kLayerPrefix <layer> kExpertsInfix
-// <expert> <suffix>. The suffix is empty where the format has no such part.
-inline constexpr std::string_view kLayerPrefix = "model.layers.";
-inline constexpr std::string_view kExpertsInfix = ".block_sparse_moe.experts.";
-std::string_view expert_name_suffix(ExpertFormat format, ExpertPart part);
-
-// The tensor lists of a contract, from sizes and kinds that parse_config has checked. Trunk order
-// is the order in which a layer needs them: attention first, then feed-forward.
-std::vector<TensorSpec> global_tensors(const std::string& prefix, const KimiConfig& kimi);
-std::vector<TensorSpec> trunk_tensors(const std::string& prefix, const KimiConfig& kimi,
-                                      uint32_t layer, MixerKind mixer, FfnKind ffn);
+// The pieces of a tensor's name: names.body kLayers <layer> "." and then experts_infix <expert>
+// <suffix>, or the rest of a trunk tensor's name.
+inline constexpr std::string_view kLayers = "layers.";
+std::string layer_prefix(const TensorNames& names, uint32_t layer);
+std::string_view experts_infix(const ExpertContract& experts);
 
 // Elements of a tensor in its first admitted shape.
 std::optional<uint64_t> element_count(const TensorSpec& spec);
@@ -128,7 +123,7 @@ std::optional<uint64_t> element_count(const TensorSpec& spec);
 std::optional<uint64_t> expert_parameter_count(const ExpertContract& experts);
 // All weights of the model, routed experts included; empty when they do not fit into 64 bits.
 std::optional<uint64_t> parameter_count(const ModelContract& contract);
-// All tensors that the contract asks for.
+// All tensors that the contract asks for, without optional ones.
 uint64_t tensor_count(const LayerContract& layer);
 uint64_t tensor_count(const ModelContract& contract);
 

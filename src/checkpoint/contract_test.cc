@@ -122,36 +122,36 @@ TEST(Contract, NamesEveryTensorOnce) {
 
 TEST(Contract, ListsTheSixPartsOfAPackedExpert) {
   const ModelContract k3 = test::golden_contract("kimi-k3.json");
-  const std::vector<ExpertPartSpec> parts = expert_tensors(k3, 92, 895);
+  const std::vector<ExpertTensorSpec> parts = expert_tensors(k3, 92, 895);
   ASSERT_EQ(parts.size(), kExpertPartCount);
   uint64_t bytes = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     EXPECT_EQ(static_cast<size_t>(parts[i].part), i);
     EXPECT_TRUE(parts[i].is_u8);
-    bytes += parts[i].rows * parts[i].cols;
+    bytes += parts[i].shape[0] * parts[i].shape[1];
   }
   EXPECT_EQ(bytes, 17'547'264u);
   EXPECT_EQ(parts[0].name,
             "language_model.model.layers.92.block_sparse_moe.experts.895.w1.weight_packed");
-  EXPECT_EQ(parts[0].rows, 3072u);
-  EXPECT_EQ(parts[0].cols, 1792u);
-  EXPECT_EQ(parts[1].cols, 112u);
+  EXPECT_EQ(parts[0].shape[0], 3072u);
+  EXPECT_EQ(parts[0].shape[1], 1792u);
+  EXPECT_EQ(parts[1].shape[1], 112u);
   EXPECT_EQ(parts[5].name,
             "language_model.model.layers.92.block_sparse_moe.experts.895.w2.weight_scale");
-  EXPECT_EQ(parts[5].rows, 3584u);
-  EXPECT_EQ(parts[5].cols, 96u);
+  EXPECT_EQ(parts[5].shape[0], 3584u);
+  EXPECT_EQ(parts[5].shape[1], 96u);
 }
 
 TEST(Contract, ListsTheThreePartsOfAPlainExpert) {
   const ModelContract linear = test::golden_contract("kimi-linear-48b.json");
-  const std::vector<ExpertPartSpec> parts = expert_tensors(linear, 1, 0);
+  const std::vector<ExpertTensorSpec> parts = expert_tensors(linear, 1, 0);
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(parts[0].name, "model.layers.1.block_sparse_moe.experts.0.w1.weight");
-  EXPECT_EQ(parts[0].rows, 1024u);
-  EXPECT_EQ(parts[0].cols, 2304u);
+  EXPECT_EQ(parts[0].shape[0], 1024u);
+  EXPECT_EQ(parts[0].shape[1], 2304u);
   EXPECT_EQ(parts[1].part, ExpertPart::W3);
   EXPECT_EQ(parts[2].part, ExpertPart::W2);
-  EXPECT_EQ(parts[2].rows, 2304u);
+  EXPECT_EQ(parts[2].shape[0], 2304u);
   EXPECT_FALSE(parts[2].is_u8);
 }
 

@@ -9,10 +9,10 @@ namespace {
 
 TEST(Inventory, OfKimiK3MatchesTheRelease) {
   const Inventory k3 = take_inventory(test::golden_contract("kimi-k3.json"));
-  EXPECT_EQ(k3.kda_layer_count, 69u);
-  EXPECT_EQ(k3.mla_layer_count, 24u);
-  EXPECT_EQ(k3.dense_layer_count, 1u);
-  EXPECT_EQ(k3.moe_layer_count, 92u);
+  EXPECT_EQ(k3.layers_of(MixerKind::Kda), 69u);
+  EXPECT_EQ(k3.layers_of(MixerKind::Mla), 24u);
+  EXPECT_EQ(k3.layers_of(FfnKind::Dense), 1u);
+  EXPECT_EQ(k3.layers_of(FfnKind::Moe), 92u);
   EXPECT_EQ(k3.tensor_count, 497'052u);
   EXPECT_EQ(k3.expert_bytes, 17'547'264u);
   EXPECT_EQ(k3.routed_bytes, 1'446'456'066'048u);
@@ -31,9 +31,9 @@ TEST(Inventory, OfKimiK3MatchesTheRelease) {
 
 TEST(Inventory, OfKimiLinearMatchesItsName) {
   const Inventory linear = take_inventory(test::golden_contract("kimi-linear-48b.json"));
-  EXPECT_EQ(linear.kda_layer_count, 20u);
-  EXPECT_EQ(linear.mla_layer_count, 7u);
-  EXPECT_EQ(linear.moe_layer_count, 26u);
+  EXPECT_EQ(linear.layers_of(MixerKind::Kda), 20u);
+  EXPECT_EQ(linear.layers_of(MixerKind::Mla), 7u);
+  EXPECT_EQ(linear.layers_of(FfnKind::Moe), 26u);
   EXPECT_EQ(linear.expert_bytes, 3u * 1024 * 2304 * 2);
   EXPECT_EQ(linear.cold_expert_bytes, 26u * 8 * linear.expert_bytes);
   // "48B-A3B"

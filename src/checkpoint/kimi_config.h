@@ -11,11 +11,6 @@
 
 namespace deltafin::checkpoint {
 
-struct LayerKinds {
-  MixerKind mixer = MixerKind::Kda;
-  FfnKind ffn = FfnKind::Dense;
-};
-
 struct KimiText {
   KimiConfig kimi;
   std::vector<LayerKinds> layers;

@@ -30,36 +30,38 @@ Roster::Roster(const ModelContract& contract) : contract_(contract) {
   for (uint32_t i = 0; i < contract.globals.size(); ++i) {
     named_[contract.globals[i].name] = {.kind = PlaceKind::Global, .index = i};
   }
-  parts_.resize(contract.layers.size());
+  experts_.resize(contract.layers.size());
   for (uint32_t layer = 0; layer < contract.layers.size(); ++layer) {
     const std::vector<TensorSpec>& trunk = contract.layers[layer].trunk;
     for (uint32_t i = 0; i < trunk.size(); ++i) {
       named_[trunk[i].name] = {.kind = PlaceKind::Trunk, .layer = layer, .index = i};
     }
-    if (contract.layers[layer].experts) parts_[layer] = expert_tensors(contract, layer, 0);
+    if (contract.layers[layer].experts) experts_[layer] = expert_tensors(contract, layer, 0);
   }
 }
 
 Place Roster::find(std::string_view name) const {
-  if (!name.starts_with(contract_.tensor_prefix)) return {.kind = PlaceKind::Ignored};
+  if (!name.starts_with(contract_.names.scope)) return {.kind = PlaceKind::Ignored};
+  for (const std::string& ignored : contract_.names.ignored)
+    if (name.starts_with(ignored)) return {.kind = PlaceKind::Ignored};
   if (const std::optional<Place> expert = find_expert(name)) return *expert;
   const auto found = named_.find(name);
   return found != named_.end() ? found->second : Place{};
 }
 
 std::optional<Place> Roster::find_expert(std::string_view name) const {
-  take_literal(name, contract_.tensor_prefix);
-  if (!take_literal(name, kLayerPrefix)) return std::nullopt;
+  if (!take_literal(name, contract_.names.body) || !take_literal(name, kLayers))
+    return std::nullopt;
   const std::optional<uint32_t> layer = take_number(name, contract_.layers.size());
-  if (!layer || !take_literal(name, kExpertsInfix)) return std::nullopt;
+  if (!layer || !take_literal(name, ".")) return std::nullopt;
   const std::optional<ExpertContract>& experts = contract_.layers[*layer].experts;
-  if (!experts) return std::nullopt;
-  const std::optional<uint32_t> expert = take_number(name, experts->expert_count);
-  if (!expert) return std::nullopt;
-  for (const ExpertPartSpec& part : parts_[*layer]) {
-    if (name != expert_name_suffix(experts->format, part.part)) continue;
-    return Place{.kind = PlaceKind::Expert, .layer = *layer, .index = *expert, .part = part.part};
-  }
+  if (!experts || !take_literal(name, experts_infix(*experts))) return std::nullopt;
+  std::optional<uint32_t> set = 0;
+  if (!is_fused(*experts)) set = take_number(name, experts->expert_count);
+  if (!set) return std::nullopt;
+  for (const ExpertTensorForm& form : expert_tensor_forms(*experts))
+    if (name == form.suffix)
+      return Place{.kind = PlaceKind::Expert, .layer = *layer, .index = *set, .part = form.part};
   return std::nullopt;
 }
 
@@ -74,9 +76,8 @@ std::vector<std::vector<uint64_t>> Roster::shapes(const Place& place) const {
   if (place.kind == PlaceKind::Trunk) {
     return contract_.layers[place.layer].trunk[place.index].shapes;
   }
-  for (const ExpertPartSpec& part : parts_[place.layer]) {
-    if (part.part == place.part) return {{part.rows, part.cols}};
-  }
+  for (const ExpertTensorSpec& tensor : experts_[place.layer])
+    if (tensor.part == place.part) return {tensor.shape};
   return {};
 }
 

@@ -17,9 +17,9 @@ namespace deltafin::checkpoint {
 enum class PlaceKind : uint8_t {
   Global,      // contract.globals[index]
   Trunk,       // contract.layers[layer].trunk[index]
-  Expert,      // part `part` of expert `index` of layer `layer`
-  Ignored,     // outside the language model (vision tower, projector)
-  Unexpected,  // inside the language model, but the contract has no such tensor
+  Expert,      // tensor set `index` of layer `layer`: the tensor that starts with part `part`
+  Ignored,     // outside the text model (vision tower, projector, prediction layers)
+  Unexpected,  // inside the text model, but the contract has no such tensor
 };
 
 struct Place {
@@ -53,7 +53,7 @@ class Roster {
 
   const ModelContract& contract_;
   std::unordered_map<std::string_view, Place> named_;
-  std::vector<std::vector<ExpertPartSpec>> parts_;  // of expert 0 of each layer; all are alike
+  std::vector<std::vector<ExpertTensorSpec>> experts_;  // set 0 of each layer; all are alike
 };
 
 }  // namespace deltafin::checkpoint

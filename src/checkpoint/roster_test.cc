@@ -34,16 +34,16 @@ TEST(Roster, FindsEveryPartOfEveryExpert) {
     const ModelContract contract = test::golden_contract(name);
     const Roster roster(contract);
     const uint32_t layer = 17;
-    for (uint32_t expert = 0; expert < contract.kimi.expert_count; ++expert) {
-      for (const ExpertPartSpec& part : expert_tensors(contract, layer, expert)) {
-        const Place place = roster.find(part.name);
-        ASSERT_EQ(place.kind, PlaceKind::Expert) << part.name;
+    const uint32_t sets = expert_set_count(*contract.layers[layer].experts);
+    for (uint32_t set = 0; set < sets; ++set) {
+      for (const ExpertTensorSpec& tensor : expert_tensors(contract, layer, set)) {
+        const Place place = roster.find(tensor.name);
+        ASSERT_EQ(place.kind, PlaceKind::Expert) << tensor.name;
         EXPECT_EQ(place.layer, layer);
-        EXPECT_EQ(place.index, expert);
-        EXPECT_EQ(place.part, part.part);
-        EXPECT_EQ(roster.is_u8(place), part.is_u8);
-        EXPECT_EQ(roster.shapes(place),
-                  (std::vector<std::vector<uint64_t>>{{part.rows, part.cols}}));
+        EXPECT_EQ(place.index, set);
+        EXPECT_EQ(place.part, tensor.part);
+        EXPECT_EQ(roster.is_u8(place), tensor.is_u8);
+        EXPECT_EQ(roster.shapes(place), (std::vector<std::vector<uint64_t>>{tensor.shape}));
       }
     }
   }

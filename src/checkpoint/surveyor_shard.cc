@@ -17,8 +17,13 @@ std::string describe_shapes(const std::vector<std::vector<uint64_t>>& shapes) {
   return text;
 }
 
-// "vision_tower" of "vision_tower.blocks.0.weight".
-std::string_view first_part(std::string_view name) { return name.substr(0, name.find('.')); }
+// "vision_tower." of "vision_tower.blocks.0.weight", or the beginning by which it is ignored.
+std::string_view beginning(const TensorNames& names, std::string_view name) {
+  for (const std::string& ignored : names.ignored)
+    if (name.starts_with(ignored)) return ignored;
+  const size_t dot = name.find('.');
+  return dot == name.npos ? name : name.substr(0, dot + 1);
+}
 
 std::string download_again(const std::string& file) {
   return fmt::format("download {} again", file);
@@ -131,12 +136,12 @@ void Surveyor::place_tensor(const std::string& shard_name, const TensorEntry& te
 
 void Surveyor::count_ignored(const TensorEntry& tensor) {
   if (!survey_.contract_) return;  // then nothing is known to be outside
-  const std::string_view part = first_part(tensor.name);
+  const std::string_view part = beginning(survey_.contract_->names, tensor.name);
   auto found = ignored_.find(part);
   if (found == ignored_.end()) {
     const bool has_room = ignored_.size() < kIgnoredPatterns;
     const std::string key = has_room ? std::string(part) : "";
-    const std::string pattern = has_room ? key + ".*" : "*";
+    const std::string pattern = key + "*";
     found = ignored_.try_emplace(key, IgnoredTensors{.pattern = pattern}).first;
   }
   ++found->second.count;

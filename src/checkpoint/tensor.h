@@ -52,7 +52,7 @@ enum class TensorRole : uint8_t {
   AttentionResProj,
   MlpResNorm,
   MlpResProj,
-  // attention: KDA and MLA (QProj, GProj and OProj are shared by both)
+  // mixers (several kinds share a role, such as QProj and OProj)
   QProj,
   KProj,
   VProj,
@@ -75,6 +75,12 @@ enum class TensorRole : uint8_t {
   KvA,
   KvANorm,
   KvB,
+  QkvProj,
+  QkvConv,
+  DecayProj,
+  ZProj,
+  QNorm,
+  KNorm,
   // dense feed-forward
   MlpGate,
   MlpUp,
@@ -88,6 +94,7 @@ enum class TensorRole : uint8_t {
   SharedGate,
   SharedUp,
   SharedDown,
+  SharedExpertGate,
   Count
 };
 inline constexpr size_t kTensorRoleCount = static_cast<size_t>(TensorRole::Count);
@@ -101,6 +108,8 @@ struct TensorSpec {
   TensorKind kind;
   std::string name;                           // as in the safetensors header, prefix included
   std::vector<std::vector<uint64_t>> shapes;  // any one of these; matrices have one, [rows, cols]
+  DType published = DType::BF16;  // in the published files; any checkpoint may have BF16 or F32
+  bool optional = false;          // may be absent
 };
 
 // Bytes of one tensor. `file` indexes Checkpoint::files().

@@ -21,15 +21,18 @@ bool dtype_fits(DType dtype, bool is_u8) {
   return is_u8 ? dtype == DType::U8 : dtype == DType::F32 || dtype == DType::BF16;
 }
 
-void count_found(const TensorLocation& location, TensorMap::Found& found) {
-  if (!is_found(location)) return;
-  ++found.count;
-  found.bytes += location.size;
+// Optional tensors count in bytes only: nothing lacks without them.
+void count_found(const std::vector<TensorSpec>& specs, const std::vector<TensorLocation>& locations,
+                 TensorMap::Found& found) {
+  for (size_t i = 0; i < specs.size(); ++i) {
+    found.count += is_found(locations[i]) && !specs[i].optional ? 1 : 0;
+    found.bytes += locations[i].size;
+  }
 }
 
 void note_missing(const TensorSpec& spec, const TensorLocation& location, size_t limit,
                   TensorMap::Missing& missing) {
-  if (!is_missing(location)) return;
+  if (!is_missing(location) || spec.optional) return;
   ++missing.count;
   if (missing.names.size() < limit) missing.names.push_back(spec.name);
 }
@@ -77,7 +80,27 @@ TensorMap::Verdict TensorMap::place(const Place& place, const TensorEntry& tenso
               .dtype = tensor.dtype,
               .offset = data_begin + tensor.begin,
               .size = tensor.end - tensor.begin};
+  if (place.kind == PlaceKind::Expert) spread_stack(place);
   return Verdict::Placed;
+}
+
+// A stacked tensor has been put where its first part goes: now each of its parts of each expert.
+void TensorMap::spread_stack(const Place& place) {
+  const ExpertContract& experts = *contract_.layers[place.layer].experts;
+  if (!is_fused(experts)) return;
+  const std::span<const ExpertTensorForm> forms = expert_tensor_forms(experts);
+  const ExpertTensorForm& form = *std::ranges::find(forms, place.part, &ExpertTensorForm::part);
+  TensorLocation location = slot(place);
+  const auto put = [&](uint32_t expert, ExpertPart part) {
+    const PartShape shape = part_shape(experts, part);
+    location.size = shape.rows * shape.cols * bytes_of(location.dtype);
+    tables_.experts[place.layer][expert][static_cast<size_t>(part)] = location;
+    location.offset += location.size;
+  };
+  for (uint32_t expert = 0; expert < experts.expert_count; ++expert) {
+    put(expert, form.part);
+    if (form.second) put(expert, *form.second);
+  }
 }
 
 const std::string& TensorMap::file_at(const Place& place) const {
@@ -105,14 +128,14 @@ TensorMap::Missing TensorMap::missing_in_layer(uint32_t layer, size_t limit) con
   for (size_t i = 0; i < trunk.size(); ++i) {
     note_missing(trunk[i], tables_.trunk[layer][i], limit, missing);
   }
-  const std::vector<ExpertLocation>& experts = tables_.experts[layer];
-  for (uint32_t expert = 0; expert < experts.size(); ++expert) {
-    const bool is_whole = std::none_of(experts[expert].begin(), experts[expert].end(), is_missing);
-    if (is_whole) continue;
-    for (const ExpertPartSpec& part : expert_tensors(contract_, layer, expert)) {
-      if (!is_missing(experts[expert][static_cast<size_t>(part.part)])) continue;
+  const std::optional<ExpertContract>& experts = contract_.layers[layer].experts;
+  for (uint32_t set = 0; experts && set < expert_set_count(*experts); ++set) {
+    const ExpertLocation& parts = tables_.experts[layer][set];
+    if (std::none_of(parts.begin(), parts.end(), is_missing)) continue;
+    for (const ExpertTensorSpec& tensor : expert_tensors(contract_, layer, set)) {
+      if (!is_missing(parts[static_cast<size_t>(tensor.part)])) continue;
       ++missing.count;
-      if (missing.names.size() < limit) missing.names.push_back(part.name);
+      if (missing.names.size() < limit) missing.names.push_back(tensor.name);
     }
   }
   return missing;
@@ -120,16 +143,20 @@ TensorMap::Missing TensorMap::missing_in_layer(uint32_t layer, size_t limit) con
 
 TensorMap::Found TensorMap::found_globals() const {
   Found found;
-  for (const TensorLocation& location : tables_.globals) count_found(location, found);
+  count_found(contract_.globals, tables_.globals, found);
   return found;
 }
 
 TensorMap::Found TensorMap::found_in_layer(uint32_t layer) const {
   Found found;
-  for (const TensorLocation& location : tables_.trunk[layer]) count_found(location, found);
-  for (const ExpertLocation& expert : tables_.experts[layer]) {
-    for (const TensorLocation& location : expert) count_found(location, found);
-  }
+  count_found(contract_.layers[layer].trunk, tables_.trunk[layer], found);
+  const std::optional<ExpertContract>& experts = contract_.layers[layer].experts;
+  if (!experts) return found;
+  for (const ExpertLocation& expert : tables_.experts[layer])
+    for (const TensorLocation& part : expert) found.bytes += part.size;
+  for (uint32_t set = 0; set < expert_set_count(*experts); ++set)
+    for (const ExpertTensorForm& form : expert_tensor_forms(*experts))
+      found.count += is_found(tables_.experts[layer][set][static_cast<size_t>(form.part)]) ? 1 : 0;
   return found;
 }
 

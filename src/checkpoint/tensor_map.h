@@ -53,6 +53,7 @@ class TensorMap {
  private:
   const TensorLocation& slot(const Place& place) const;
   TensorLocation& slot(const Place& place);
+  void spread_stack(const Place& place);
 
   const ModelContract& contract_;
   Roster roster_;

@@ -155,11 +155,9 @@ class MiniCheckpoint {
     const LayerContract& kinds = contract.layers[layer];
     for (const TensorSpec& spec : kinds.trunk) add(spec, shard);
     if (!kinds.experts) return;
-    for (uint32_t expert = kinds.experts->expert_count; expert-- > 0;) {
-      for (const ExpertPartSpec& part : expert_tensors(contract, layer, expert)) {
-        shard.tensors.push_back({part.name, "U8", {part.rows, part.cols}});
-      }
-    }
+    for (uint32_t set = expert_set_count(*kinds.experts); set-- > 0;)
+      for (const ExpertTensorSpec& tensor : expert_tensors(contract, layer, set))
+        shard.tensors.push_back({tensor.name, tensor.is_u8 ? "U8" : "BF16", tensor.shape});
   }
 };
 

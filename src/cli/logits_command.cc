@@ -161,7 +161,7 @@ nlohmann::ordered_json description(const Preparation& ready, const std::string& 
       {"file", path.substr(path.find_last_of('/') + 1)},
       {"dtype", "float32"},
       {"byte_order", "little"},
-      {"shape", {ready.ids.size(), ready.contract.kimi.vocab_size}},
+      {"shape", {ready.ids.size(), ready.contract.vocab_size()}},
       {"sha256", sha256},
       {"ids", ready.ids},
       {"model", {{"directory", ready.directory}, {"architecture", ready.contract.architecture}}},
@@ -202,7 +202,7 @@ Result<int> logits_command(const std::vector<std::string>& arguments, CancelToke
   TRY_STATUS(data.publish());
   TRY_STATUS(beside.publish());
   return print(fmt::format("{}: [{}, {}] float32, sha256 {}\n", data.path(), ready.ids.size(),
-                           ready.contract.kimi.vocab_size, sha256));
+                           ready.contract.vocab_size(), sha256));
 }
 
 }  // namespace deltafin::cli

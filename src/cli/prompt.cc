@@ -34,7 +34,7 @@ Result<Descriptor> open_prompt(const std::string& path, const CancelToken& cance
 
 Status check_ids(const PromptFlags& flags, const std::vector<TokenId>& ids,
                  const checkpoint::ModelContract& contract) {
-  const uint32_t vocab_size = contract.kimi.vocab_size;
+  const uint32_t vocab_size = contract.vocab_size();
   const auto outside = std::ranges::find_if(
       ids, [&](TokenId id) { return id < 0 || static_cast<uint32_t>(id) >= vocab_size; });
   if (outside != ids.end())

@@ -33,7 +33,7 @@ class ByteTokenizer final : public text::Tokenizer {
 
 checkpoint::ModelContract contract() {
   checkpoint::ModelContract contract;
-  contract.kimi.vocab_size = 128;
+  contract.family = checkpoint::KimiConfig{.vocab_size = 128};
   contract.max_positions = 5;
   return contract;
 }

@@ -130,7 +130,7 @@ TEST_P(LayerGoldenTest, EveryLayersPartsMatchAtTheLastPosition) {
   engine::Sequence sequence = engine().new_sequence();
   test::all_logits(engine(), sequence, ids, ids.size());
   engine().set_observer(nullptr);
-  const size_t layers = engine().layer_count(), hidden = engine().contract().kimi.hidden_size;
+  const size_t layers = engine().layer_count(), hidden = engine().contract().hidden_size();
   const auto last_rows = [&](const std::map<size_t, std::vector<float>>& kept) {
     std::vector<float> rows;
     for (const auto& [layer, values] : kept)
