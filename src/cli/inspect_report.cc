@@ -10,8 +10,7 @@
 #include "base/check.h"
 #include "checkpoint/inventory.h"
 #include "cli/units.h"
-#include "model/kda.h"
-#include "model/mla.h"
+#include "model/family.h"
 
 namespace deltafin::cli {
 
@@ -43,6 +42,10 @@ const char* name_of(checkpoint::MixerKind kind) {
       return "kda";
     case checkpoint::MixerKind::Mla:
       return "mla";
+    case checkpoint::MixerKind::GatedDeltaNet:
+      return "gated_delta_net";
+    case checkpoint::MixerKind::GroupedQuery:
+      return "grouped_query";
   }
   return "";
 }
@@ -83,12 +86,14 @@ class Table {
 };
 
 void add_architecture(Table& table, const ModelContract& contract, const Inventory& inventory) {
-  const KimiConfig& kimi = contract.kimi;
+  const KimiConfig& kimi = *contract.kimi();
   table.line("architecture", contract.architecture);
   table.line("layers",
              fmt::format("{}: {} KDA, {} MLA; {} dense, {} with experts", contract.layers.size(),
-                         inventory.kda_layer_count, inventory.mla_layer_count,
-                         inventory.dense_layer_count, inventory.moe_layer_count));
+                         inventory.layers_of(checkpoint::MixerKind::Kda),
+                         inventory.layers_of(checkpoint::MixerKind::Mla),
+                         inventory.layers_of(checkpoint::FfnKind::Dense),
+                         inventory.layers_of(checkpoint::FfnKind::Moe)));
   table.line("widths", fmt::format("hidden {}, vocabulary {}, at most {} positions",
                                    kimi.hidden_size, with_separators(kimi.vocab_size),
                                    with_separators(contract.max_positions)));
@@ -125,7 +130,7 @@ void add_bytes(Table& table, const Inventory& inventory) {
 }
 
 void add_state(Table& table, const ModelContract& contract) {
-  const state::Layout layout = state_layout(contract);
+  const state::Layout layout = model::state_layout(contract);
   table.bytes("state, a sequence", layout.fixed_bytes());
   table.bytes("state, a token", layout.bytes_per_position());
 }
@@ -197,7 +202,7 @@ std::string verdict(const Survey& survey) {
 // ---
 
 ordered_json dimensions_json(const ModelContract& contract) {
-  const KimiConfig& kimi = contract.kimi;
+  const KimiConfig& kimi = *contract.kimi();
   ordered_json json = {
       {"hidden_size", kimi.hidden_size},
       {"vocab_size", kimi.vocab_size},
@@ -223,13 +228,13 @@ ordered_json dimensions_json(const ModelContract& contract) {
 
 void add_contract(ordered_json& json, const ModelContract& contract) {
   const Inventory inventory = take_inventory(contract);
-  const state::Layout layout = state_layout(contract);
+  const state::Layout layout = model::state_layout(contract);
   json["architecture"] = contract.architecture;
   json["layers"] = {{"count", contract.layers.size()},
-                    {"kda", inventory.kda_layer_count},
-                    {"mla", inventory.mla_layer_count},
-                    {"dense", inventory.dense_layer_count},
-                    {"moe", inventory.moe_layer_count}};
+                    {"kda", inventory.layers_of(checkpoint::MixerKind::Kda)},
+                    {"mla", inventory.layers_of(checkpoint::MixerKind::Mla)},
+                    {"dense", inventory.layers_of(checkpoint::FfnKind::Dense)},
+                    {"moe", inventory.layers_of(checkpoint::FfnKind::Moe)}};
   json["dimensions"] = dimensions_json(contract);
   json["parameters"] = {{"total", inventory.parameter_count},
                         {"active", inventory.active_parameter_count}};
@@ -300,21 +305,6 @@ ordered_json checkpoint_json(const Survey& survey) {
 }
 
 }  // namespace
-
-state::Layout state_layout(const ModelContract& contract) {
-  state::Layout layout;
-  for (const checkpoint::LayerContract& layer : contract.layers) {
-    switch (layer.mixer) {
-      case checkpoint::MixerKind::Kda:
-        layout.layers.push_back(model::kda_state_layout(contract.kimi));
-        break;
-      case checkpoint::MixerKind::Mla:
-        layout.layers.push_back(model::mla_state_layout(contract.kimi));
-        break;
-    }
-  }
-  return layout;
-}
 
 std::vector<std::string> incomplete_layers(const std::vector<Completeness>& layers) {
   std::vector<std::string> lines;

@@ -7,7 +7,6 @@
 
 #include "checkpoint/contract.h"
 #include "checkpoint/survey.h"
-#include "state/layout.h"
 
 namespace deltafin::cli {
 
@@ -16,9 +15,6 @@ struct InspectReport {
   const checkpoint::ModelContract* contract = nullptr;  // null: config.json is missing or refused
   const checkpoint::Survey* survey = nullptr;           // null: only the config is known
 };
-
-// What one sequence of the model remembers.
-state::Layout state_layout(const checkpoint::ModelContract& contract);
 
 // Layers that lack the same number of tensors, in a row: "layers 5-92: 0 of 5,387 tensors". One
 // line each; none for complete layers.

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "model/kimi.h"
-#include "model/moe.h"
+#include "model/family.h"
 
 namespace deltafin::engine {
 
@@ -27,9 +26,9 @@ Result<std::unique_ptr<Engine>> Engine::open(
       new Engine(environment, options, std::move(checkpoint), std::move(trunk)));
   TRY(engine->experts_, memory::make_local_expert_store(
                             engine->checkpoint_, environment.reader, engine->team_,
-                            engine->kernels_, model::expert_function(engine->contract().kimi),
+                            engine->kernels_, model::expert_function(engine->contract()),
                             {.cache_bytes = options.expert_cache_bytes}));
-  TRY(engine->model_, model::open_kimi(engine->contract(), engine->trunk_));
+  TRY(engine->model_, model::open_model(engine->contract(), engine->trunk_));
   return engine;
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "model/attention_residual.h"
+#include "model/embedding.h"
 #include "model/feed_forward.h"
 #include "model/kda.h"
 #include "model/linear.h"
@@ -26,18 +26,35 @@ using memory::TrunkLease;
 
 namespace {
 
+MoeShape moe_shape(const KimiConfig& config) {
+  MoeShape shape;
+  shape.router = {.top_k = config.experts_per_token,
+                  .score = config.router_score == checkpoint::RouterScore::Sigmoid
+                               ? numerics::RouterScore::Sigmoid
+                               : numerics::RouterScore::Softmax,
+                  .renormalize = config.router_renormalize,
+                  .scale = config.router_scale,
+                  .group_count = config.router_group_count,
+                  .groups_kept = config.router_groups_kept};
+  shape.expert_count = config.expert_count;
+  shape.hidden_size = config.hidden_size;
+  shape.expert_width = config.latent_size.value_or(config.hidden_size);
+  shape.latent = config.latent_size.has_value();
+  shape.latent_norm = config.latent_norm;
+  shape.latent_norm_epsilon = config.rms_norm_eps;
+  shape.shared_width = config.shared_expert_count * config.moe_intermediate_size;
+  shape.function = kimi_expert_function(config);
+  return shape;
+}
+
 class KimiModel final : public Model {
  public:
   KimiModel(const ModelContract& contract, const memory::Trunk& trunk)
-      : contract_(contract), config_(contract.kimi), globals_(trunk.globals()) {
-    for (const LayerContract& layer : contract.layers) {
-      if (layer.mixer == MixerKind::Kda) {
-        layout_.layers.push_back(kda_state_layout(config_));
-      } else {
-        layout_.layers.push_back(mla_state_layout(config_));
-      }
-    }
-  }
+      : contract_(contract),
+        config_(*contract.kimi()),
+        globals_(trunk.globals()),
+        layout_(kimi_state_layout(contract)),
+        moe_(moe_shape(config_)) {}
 
   Status prepare(const memory::Trunk& trunk);
 
@@ -73,6 +90,7 @@ class KimiModel final : public Model {
   const KimiConfig& config_;
   const LayerWeights& globals_;
   state::Layout layout_;
+  MoeShape moe_;
   std::vector<ResidualWeights> residual_weights_;
   std::vector<float> output_residual_weight_;
 };
@@ -115,19 +133,13 @@ uint64_t KimiModel::activation_bytes_per_row() const {
       has_attention_residuals() ? (layer_count() - 1) / *config_.attn_res_block_size + 1 : 0;
   const uint64_t layer =
       std::max({kda_workspace_per_row(config_), mla_workspace_per_row(config_),
-                moe_workspace_per_row(config_), 3 * uint64_t{config_.dense_intermediate_size}});
+                moe_workspace_per_row(moe_), 3 * uint64_t{config_.dense_intermediate_size}});
   return ((blocks + 6) * hidden + layer) * sizeof(float);
 }
 
 Activations KimiModel::embed(Context& context, std::span<const TokenId> tokens) const {
-  const numerics::WeightMatrix& table = globals_.matrix(TensorRole::Embedding);
-  Activations activations{.residual = OwnedRows(tokens.size(), config_.hidden_size), .blocks = {}};
-  const Rows rows = activations.residual.view();
-  context.team.parallel_for(tokens.size(), [&](size_t i) {
-    const std::byte* source = table.data + size_t(tokens[i]) * table.row_bytes();
-    numerics::widen(table.format, source, rows.row(i), rows.width);
-  });
-  return activations;
+  return {.residual = embed_tokens(context, globals_.matrix(TensorRole::Embedding), tokens),
+          .blocks = {}};
 }
 
 Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
@@ -146,7 +158,7 @@ Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const 
   } else {
     mix(context, activations, residual_weights_[layer].attention, u);
   }
-  rms_norm(context, u, weights->vector(TensorRole::InputNorm), config_.rms_norm_eps, u);
+  rms_norm(context, u, {weights->vector(TensorRole::InputNorm), config_.rms_norm_eps}, u);
   mixer(context, layer, *weights, segments, u, update);
   if (context.observer != nullptr) context.observer->on_mixer_output(layer, update);
 
@@ -166,7 +178,7 @@ Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const 
   } else {
     std::copy(running.data, running.data + running.count * running.width, u.data);
   }
-  rms_norm(context, u, weights->vector(TensorRole::PostAttentionNorm), config_.rms_norm_eps, u);
+  rms_norm(context, u, {weights->vector(TensorRole::PostAttentionNorm), config_.rms_norm_eps}, u);
   TRY_STATUS(ffn(context, layer, *weights, u, update));
   if (context.observer != nullptr) context.observer->on_ffn_output(layer, update);
   add_rows(context, running, update, running);
@@ -188,12 +200,12 @@ Status KimiModel::ffn(Context& context, size_t layer, const LayerWeights& weight
                       Rows out) const {
   const Workspace::Scope scope(context.workspace);
   if (contract_.layers[layer].ffn == FfnKind::Moe)
-    return moe(context, config_, weights, layer, rows, out);
+    return moe(context, moe_, weights, layer, rows, out);
   PackedRows packed(context, rows);
   feed_forward(context,
                {weights.matrix(TensorRole::MlpGate), weights.matrix(TensorRole::MlpUp),
                 weights.matrix(TensorRole::MlpDown)},
-               expert_function(config_), packed, out);
+               moe_.function, packed, out);
   return {};
 }
 
@@ -213,20 +225,9 @@ Status KimiModel::logits(Context& context, const Activations& activations,
       std::copy(row, row + residual.width, final.row(i));
     }
   });
-  rms_norm(context, final, globals_.vector(TensorRole::FinalNorm), config_.rms_norm_eps, final);
+  rms_norm(context, final, {globals_.vector(TensorRole::FinalNorm), config_.rms_norm_eps}, final);
   if (context.observer != nullptr) context.observer->on_final_norm(final);
-  PackedRows packed(context, final);
-  linear(context, globals_.matrix(TensorRole::LmHead), packed, logits);
-  TRY_STATUS(context.cancel.check());
-  for (size_t i = 0; i < logits.count; ++i) {
-    if (std::all_of(logits.row(i), logits.row(i) + logits.width,
-                    [](float value) { return std::isfinite(value); }))
-      continue;
-    return fail(
-        ErrorCode::BadModel,
-        "lm_head: a logit is not finite; the checkpoint's weights are damaged: verify its files");
-  }
-  return {};
+  return project_logits(context, globals_.matrix(TensorRole::LmHead), final, logits);
 }
 
 void KimiModel::replay(Context& context, state::Transaction& transaction, size_t accepted) const {
@@ -242,6 +243,25 @@ Result<std::unique_ptr<Model>> open_kimi(const ModelContract& contract,
   std::unique_ptr<KimiModel> model = std::make_unique<KimiModel>(contract, trunk);
   TRY_STATUS(model->prepare(trunk));
   return std::unique_ptr<Model>(std::move(model));
+}
+
+state::Layout kimi_state_layout(const ModelContract& contract) {
+  const KimiConfig& config = *contract.kimi();
+  state::Layout layout;
+  for (const LayerContract& layer : contract.layers) {
+    if (layer.mixer == MixerKind::Kda) {
+      layout.layers.push_back(kda_state_layout(config));
+    } else {
+      layout.layers.push_back(mla_state_layout(config));
+    }
+  }
+  return layout;
+}
+
+memory::ExpertFunction kimi_expert_function(const KimiConfig& config) {
+  return {.activation = config.activation,
+          .situ_beta = config.situ_beta,
+          .situ_linear_beta = config.situ_linear_beta};
 }
 
 }  // namespace deltafin::model

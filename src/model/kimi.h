@@ -10,9 +10,12 @@
 
 namespace deltafin::model {
 
-// `contract` and `trunk` must outlive the model. Errors: BadModel for values that contradict the
-// family's mathematics, naming the tensor.
+// `contract` is of this family; `contract` and `trunk` must outlive the model. Errors: BadModel for
+// values that contradict the family's mathematics, naming the tensor.
 Result<std::unique_ptr<Model>> open_kimi(const checkpoint::ModelContract& contract,
                                          const memory::Trunk& trunk);
+
+state::Layout kimi_state_layout(const checkpoint::ModelContract& contract);
+memory::ExpertFunction kimi_expert_function(const checkpoint::KimiConfig& config);
 
 }  // namespace deltafin::model

@@ -10,6 +10,10 @@ namespace {
 // enough that small matrices still spread over the team.
 constexpr size_t kBlockRows = 64;
 
+size_t block_count(const numerics::WeightMatrix& weights) {
+  return (weights.rows + kBlockRows - 1) / kBlockRows;
+}
+
 }  // namespace
 
 Rows PackedRows::packed(numerics::WeightFormat format) {
@@ -23,16 +27,31 @@ Rows PackedRows::packed(numerics::WeightFormat format) {
   return packed;
 }
 
-void linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows, Rows out) {
-  CHECK(weights.cols == rows.rows().width);
-  CHECK(weights.rows == out.width && out.count == rows.rows().count);
-  const Rows packed = rows.packed(weights.format);
-  context.team.parallel_for((weights.rows + kBlockRows - 1) / kBlockRows, [&](size_t block) {
+void linear(Context& context, std::span<const Projection> projections, PackedRows& rows) {
+  size_t blocks = 0;
+  for (const Projection& projection : projections) {
+    CHECK(projection.weights.cols == rows.rows().width);
+    CHECK(projection.weights.rows == projection.out.width);
+    CHECK(projection.out.count == rows.rows().count);
+    rows.packed(projection.weights.format);
+    blocks += block_count(projection.weights);
+  }
+  context.team.parallel_for(blocks, [&](size_t block) {
     if (context.cancel.cancelled()) return;
+    const Projection* projection = projections.data();
+    for (; block >= block_count(projection->weights); ++projection)
+      block -= block_count(projection->weights);
+    const numerics::WeightMatrix& weights = projection->weights;
+    const Rows packed = rows.packed(weights.format), out = projection->out;
     const size_t first = block * kBlockRows, count = std::min(kBlockRows, weights.rows - first);
     context.kernels.product(weights.row_range(first, count), packed.data, packed.stride,
                             packed.count, out.data + first, out.stride);
   });
+}
+
+void linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows, Rows out) {
+  const Projection projection{weights, out};
+  linear(context, std::span(&projection, 1), rows);
 }
 
 Rows linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows) {
@@ -46,11 +65,11 @@ Rows linear(Context& context, const numerics::WeightMatrix& weights, Rows rows) 
   return linear(context, weights, packed);
 }
 
-void rms_norm(Context& context, Rows rows, std::span<const float> weight, float epsilon, Rows out) {
-  CHECK(weight.size() == rows.width && out.width == rows.width);
+void rms_norm(Context& context, Rows rows, const Norm& norm, Rows out) {
+  CHECK(norm.weight.size() == rows.width && out.width == rows.width);
   context.team.parallel_for(rows.count, [&](size_t i) {
-    context.kernels.rms_norm(rows.row(i), weight.data(), numerics::NormWeight::Plain, epsilon,
-                             out.row(i), rows.width);
+    context.kernels.rms_norm(rows.row(i), norm.weight.data(), norm.kind, norm.epsilon, out.row(i),
+                             rows.width);
   });
 }
 

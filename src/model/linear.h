@@ -22,15 +22,30 @@ class PackedRows {
   std::array<Rows, 3> packed_{};
 };
 
-// out[i] = W rows[i]. out.width == W.rows. Stops early once the context is cancelled.
+// out[i] = W rows[i]; out.width == W.rows.
+struct Projection {
+  const numerics::WeightMatrix& weights;
+  Rows out;
+};
+
+// All projections of the same rows in one region of the team, for regions cost a decoding thread
+// more than the smaller matrices do. Stops early once the context is cancelled.
+void linear(Context& context, std::span<const Projection> projections, PackedRows& rows);
 void linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows, Rows out);
 
 // Convenience: takes the output from the workspace.
 Rows linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows);
 Rows linear(Context& context, const numerics::WeightMatrix& weights, Rows rows);
 
-// out[i] = RMSNorm(rows[i]) with `weight`. out may be rows.
-void rms_norm(Context& context, Rows rows, std::span<const float> weight, float epsilon, Rows out);
+// What RMSNorm is applied with.
+struct Norm {
+  std::span<const float> weight;
+  float epsilon = 0;
+  numerics::NormWeight kind = numerics::NormWeight::Plain;
+};
+
+// out[i] = RMSNorm(rows[i]). out may be rows.
+void rms_norm(Context& context, Rows rows, const Norm& norm, Rows out);
 
 // out[i] = a[i] + b[i]. out may be a.
 void add_rows(Context& context, Rows a, Rows b, Rows out);

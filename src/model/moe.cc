@@ -9,22 +9,15 @@
 
 namespace deltafin::model {
 
-using checkpoint::KimiConfig;
 using checkpoint::TensorRole;
 using memory::LayerWeights;
 using numerics::Route;
 
 namespace {
 
-size_t expert_width(const KimiConfig& config) {
-  return config.latent_size ? *config.latent_size : config.hidden_size;
-}
-
 // routes[row, top_k] in router order.
-Result<std::vector<Route>> choose_all(Context& context, const KimiConfig& config,
-                                      const LayerWeights& weights, size_t layer, PackedRows& rows) {
-  const numerics::RouterRule rule = router_rule(config);
-  const Rows logits = linear(context, weights.matrix(TensorRole::Router), rows);
+Result<std::vector<Route>> choose_all(const Context& context, const numerics::RouterRule& rule,
+                                      const LayerWeights& weights, size_t layer, Rows logits) {
   TRY_STATUS(context.cancel.check());
   const std::span<const float> bias = weights.has(TensorRole::RouterBias)
                                           ? weights.vector(TensorRole::RouterBias)
@@ -60,9 +53,8 @@ void combine(Context& context, std::span<const Route> routes, size_t top_k, Rows
   });
 }
 
-Result<Rows> routed_experts(Context& context, const KimiConfig& config, size_t layer,
+Result<Rows> routed_experts(Context& context, size_t top_k, size_t layer,
                             std::span<const Route> routes, Rows inputs) {
-  const size_t top_k = config.experts_per_token;
   std::vector<memory::ExpertEdge> edges(routes.size());
   for (size_t i = 0; i < routes.size(); ++i)
     edges[i] = {.row = uint32_t(i / top_k), .expert = routes[i].expert};
@@ -75,58 +67,53 @@ Result<Rows> routed_experts(Context& context, const KimiConfig& config, size_t l
   return sum;
 }
 
+// out += Shared(x), times its gate where it has one. `gate` [rows, 1] is overwritten.
+void add_shared_expert(Context& context, const MoeShape& shape, const LayerWeights& weights,
+                       PackedRows& rows, Rows gate, Rows out) {
+  const Rows shared = context.workspace.take(out.count, out.width);
+  feed_forward(context,
+               {weights.matrix(TensorRole::SharedGate), weights.matrix(TensorRole::SharedUp),
+                weights.matrix(TensorRole::SharedDown)},
+               shape.function, rows, shared);
+  if (!shape.shared_gate) return add_rows(context, out, shared, out);
+  context.team.parallel_for(out.count, [&](size_t i) {
+    context.kernels.elementary(numerics::Elementary::Sigmoid, gate.row(i), gate.row(i), 1);
+    context.kernels.multiply_add(*gate.row(i), shared.row(i), out.row(i), out.width);
+  });
+}
+
 }  // namespace
 
-numerics::RouterRule router_rule(const KimiConfig& config) {
-  return {.top_k = config.experts_per_token,
-          .score = config.router_score == checkpoint::RouterScore::Sigmoid
-                       ? numerics::RouterScore::Sigmoid
-                       : numerics::RouterScore::Softmax,
-          .renormalize = config.router_renormalize,
-          .scale = config.router_scale,
-          .group_count = config.router_group_count,
-          .groups_kept = config.router_groups_kept};
+uint64_t moe_workspace_per_row(const MoeShape& shape) {
+  return shape.expert_count + (uint64_t{shape.router.top_k} + 4) * shape.expert_width +
+         3 * uint64_t{shape.shared_width} + 3 * uint64_t{shape.hidden_size} + 512;
 }
 
-memory::ExpertFunction expert_function(const KimiConfig& config) {
-  return {.activation = config.activation,
-          .situ_beta = config.situ_beta,
-          .situ_linear_beta = config.situ_linear_beta};
-}
-
-uint64_t moe_workspace_per_row(const KimiConfig& config) {
-  const uint64_t width = expert_width(config), hidden = config.hidden_size;
-  const uint64_t shared = uint64_t{config.shared_expert_count} * config.moe_intermediate_size;
-  return config.expert_count + (uint64_t{config.experts_per_token} + 4) * width + 3 * shared +
-         3 * hidden + 512;
-}
-
-Status moe(Context& context, const KimiConfig& config, const LayerWeights& weights, size_t layer,
+Status moe(Context& context, const MoeShape& shape, const LayerWeights& weights, size_t layer,
            Rows rows, Rows out) {
   PackedRows packed(context, rows);
-  TRY(const std::vector<Route> routes, choose_all(context, config, weights, layer, packed));
+  const auto take = [&](size_t width) { return context.workspace.take(rows.count, width); };
+  const Rows scores = take(shape.expert_count), shared_gate = take(shape.shared_gate ? 1 : 0);
+  const Rows latent = shape.latent ? take(shape.expert_width) : rows;
+  std::vector<Projection> projections = {{weights.matrix(TensorRole::Router), scores}};
+  if (shape.latent) projections.push_back({weights.matrix(TensorRole::LatentDown), latent});
+  if (shape.shared_gate)
+    projections.push_back({weights.matrix(TensorRole::SharedExpertGate), shared_gate});
+  linear(context, projections, packed);
+  TRY(const std::vector<Route> routes, choose_all(context, shape.router, weights, layer, scores));
   if (context.observer != nullptr) context.observer->on_routes(layer, routes);
 
-  if (config.latent_size) {
-    const Rows latent = linear(context, weights.matrix(TensorRole::LatentDown), packed);
-    TRY(Rows sum, routed_experts(context, config, layer, routes, latent));
-    if (config.latent_norm)
-      rms_norm(context, sum, weights.vector(TensorRole::LatentNorm), config.rms_norm_eps, sum);
+  TRY(Rows sum, routed_experts(context, shape.router.top_k, layer, routes, latent));
+  if (shape.latent) {
+    if (shape.latent_norm)
+      rms_norm(context, sum, {weights.vector(TensorRole::LatentNorm), shape.latent_norm_epsilon},
+               sum);
     PackedRows packed_sum(context, sum);
     linear(context, weights.matrix(TensorRole::LatentUp), packed_sum, out);
   } else {
-    TRY(const Rows sum, routed_experts(context, config, layer, routes, rows));
     std::copy(sum.data, sum.data + sum.count * sum.width, out.data);
   }
-
-  if (config.shared_expert_count > 0) {
-    const Rows shared = context.workspace.take(rows.count, out.width);
-    feed_forward(context,
-                 {weights.matrix(TensorRole::SharedGate), weights.matrix(TensorRole::SharedUp),
-                  weights.matrix(TensorRole::SharedDown)},
-                 expert_function(config), packed, shared);
-    add_rows(context, out, shared, out);
-  }
+  if (shape.shared_width > 0) add_shared_expert(context, shape, weights, packed, shared_gate, out);
   return {};
 }
 

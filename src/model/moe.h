@@ -6,17 +6,31 @@
 
 namespace deltafin::model {
 
-numerics::RouterRule router_rule(const checkpoint::KimiConfig& config);
-memory::ExpertFunction expert_function(const checkpoint::KimiConfig& config);
+// What a layer with experts is made of, whatever the family.
+struct MoeShape {
+  numerics::RouterRule router;
+  uint32_t expert_count = 0;
+  uint32_t hidden_size = 0;
+  uint32_t expert_width = 0;  // input and output of a routed expert
+  bool latent = false;        // projections from hidden_size to expert_width and back
+  bool latent_norm = false;   // plain RMSNorm with this epsilon
+  float latent_norm_epsilon = 0;
+  uint32_t shared_width = 0;  // inner width of the shared expert; 0: there is none
+  bool shared_gate = false;   // its output is multiplied with sigmoid(W_g x), one number a row
+  memory::ExpertFunction function;
+};
 
-//   Kimi-Linear   y = sum_e w_e Expert_e(x) + Shared(x)
-//   K3 (latent)   m = W_down x;  r = RMS(sum_e w_e Expert_e(m));  y = W_up r + Shared(x)
+//   m = W_down x  or  x                      the input of the routed experts
+//   r = sum_e w_e Expert_e(m)                in router order
+//   y = W_up RMS(r)  or  r
+//   y + Shared(x)  or  y + sigmoid(W_g x) Shared(x)
 //
-// rows are normed; out.width == hidden size. The router and the shared experts read the full-width
+// rows are normed; out.width == hidden size. The router and the shared expert read the full-width
 // row. Errors: the expert store's; BadModel for a router score that is not finite.
-Status moe(Context& context, const checkpoint::KimiConfig& config,
-           const memory::LayerWeights& weights, size_t layer, Rows rows, Rows out);
+Status moe(Context& context, const MoeShape& shape, const memory::LayerWeights& weights,
+           size_t layer, Rows rows, Rows out);
 
-uint64_t moe_workspace_per_row(const checkpoint::KimiConfig& config);
+// Floats of scratch a row of moe() needs at most.
+uint64_t moe_workspace_per_row(const MoeShape& shape);
 
 }  // namespace deltafin::model

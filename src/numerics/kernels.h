@@ -37,8 +37,9 @@ enum class NormWeight : uint8_t {
 //   out  = q^T S                              read
 //
 // Shapes  state_in, state_out [key_dim, state_stride]; only columns [0, value_count) are touched.
-//         q, k [tokens, key_stride], decay [tokens, decay_stride], v [tokens, value_stride],
-//         out [tokens, out_stride], beta [tokens, beta_stride]
+//         q, k [tokens, key_stride], decay [tokens, decay_stride] of key_dim entries (decay_step 1)
+//         or one (decay_step 0), v [tokens, value_stride], out [tokens, out_stride], beta [tokens,
+//         beta_stride]
 // Units   decay = exp(log decay) in (0, 1]; beta in [0, 1]; q already scaled, q and k normalised
 // Alias   state_in may equal state_out
 // Scratch [key_dim, value_count]
@@ -55,6 +56,7 @@ struct DeltaRuleBlock {
   size_t key_stride = 0;
   const float* decay = nullptr;
   size_t decay_stride = 0;
+  size_t decay_step = 1;
   const float* v = nullptr;
   size_t value_stride = 0;
   float* out = nullptr;
@@ -167,7 +169,8 @@ struct Kernels {
   void (*attention_finish)(const AttentionPartials& running, size_t query_count, size_t value_dim,
                            float* out, size_t out_stride);
 
-  // Rotary embedding in the split-half layout: pairs (x[i], x[i + n/2]). sines, cosines [n/2].
+  // Rotary embedding in the split-half layout: pairs (x[i], x[i + n/2]). sines, cosines [n/2]. y
+  // may be x.
   void (*rotate)(const float* x, const float* sines, const float* cosines, float* y, size_t n);
 };
 
