@@ -3,32 +3,19 @@
 #include <fmt/format.h>
 
 #include "base/limits.h"
+#include "checkpoint/architectures.h"
 #include "checkpoint/config_fields.h"
 #include "checkpoint/json_document.h"
 #include "checkpoint/kimi_config.h"
 #include "checkpoint/kimi_tensors.h"
 #include "checkpoint/quantization_config.h"
+#include "checkpoint/qwen_config.h"
+#include "checkpoint/qwen_tensors.h"
 
 namespace deltafin::checkpoint {
 namespace {
 
 using nlohmann::json;
-
-// An architecture we can run, and where its parts are.
-struct Architecture {
-  const char* name;         // in "architectures"
-  const char* model_type;   // of the root object
-  const char* text_object;  // the object with the text model; null: the root itself
-  const char* scope;        // TensorNames::scope, body and head
-  const char* body;
-  const char* head;
-};
-
-constexpr Architecture kArchitectures[] = {
-    {"KimiK3ForConditionalGeneration", "kimi_k3", "text_config", "language_model.",
-     "language_model.model.", "language_model.lm_head.weight"},
-    {"KimiLinearForCausalLM", "kimi_linear", nullptr, "", "model.", "lm_head.weight"},
-};
 
 // Fields of a root object that has its text model in an object of its own. Images are not read, so
 // neither the vision tower nor the tokens that stand for a picture have influence.
@@ -42,30 +29,15 @@ constexpr const char* kIgnoredRoot[] = {
     "ignore_index",
     "image_placeholder",
     "media_placeholder_token_id",
+    "image_token_id",
+    "video_token_id",
+    "vision_start_token_id",
+    "vision_end_token_id",
     "use_cache",
 };
 
-constexpr FixedField kFixedRoot[] = {
-    {"tie_word_embeddings", "false", Presence::Optional, "lm_head is a tensor of its own"},
-};
-
-std::string supported() {
-  std::string names;
-  for (const Architecture& architecture : kArchitectures) {
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : " or ", architecture.name);
-  }
-  return names;
-}
-
-Result<const Architecture*> find_architecture(Fields& root) {
-  const json* list = root.find("architectures");
-  if (list != nullptr && list->is_array() && list->size() == 1 && list->front().is_string()) {
-    for (const Architecture& architecture : kArchitectures) {
-      if (list->front().get<std::string>() == architecture.name) return &architecture;
-    }
-  }
-  return root.refuse("architectures", fmt::format("one of the supported: {}", supported()));
-}
+constexpr FixedField kUntied = {"tie_word_embeddings", "false", Presence::Optional,
+                                "lm_head is a tensor of its own"};
 
 // The token ids that both objects may give: they must agree.
 Result<std::optional<int32_t>> read_token_id(const char* name, Fields& root, Fields* text,
@@ -118,24 +90,6 @@ Status check_packable(const Fields& text, const KimiConfig& kimi) {
                           : check("hidden_size", kimi.hidden_size);
 }
 
-void fill_layers(const KimiText& text, ExpertFormat format, ModelContract& contract) {
-  const KimiConfig& kimi = text.kimi;
-  contract.globals = kimi_global_tensors(contract.names, kimi);
-  for (uint32_t i = 0; i < text.layers.size(); ++i) {
-    const LayerKinds kinds = text.layers[i];
-    LayerContract layer{.mixer = kinds.mixer, .ffn = kinds.ffn, .trunk = {}, .experts = {}};
-    layer.trunk = kimi_trunk_tensors(contract.names, kimi, i, kinds);
-    if (kinds.ffn == FfnKind::Moe) {
-      layer.experts = ExpertContract{.expert_count = kimi.expert_count,
-                                     .input_dim = kimi.latent_size.value_or(kimi.hidden_size),
-                                     .inner_dim = kimi.moe_intermediate_size,
-                                     .format = format,
-                                     .naming = ExpertNaming::Kimi};
-    }
-    contract.layers.push_back(std::move(layer));
-  }
-}
-
 // Before anything of the checkpoint is allocated: is the whole of a size that could exist?
 Status check_totals(const Fields& text, const ModelContract& contract) {
   const uint64_t tensors = tensor_count(contract);
@@ -154,30 +108,98 @@ Status check_totals(const Fields& text, const ModelContract& contract) {
   return {};
 }
 
-Result<ModelContract> build(const Architecture& architecture, Fields& root, Fields* text) {
-  Fields& model = text != nullptr ? *text : root;
-  TRY(KimiText sizes, parse_kimi_text(model));
+void fill_kimi_layers(const KimiText& text, ExpertFormat format, ModelContract& contract) {
+  const KimiConfig& kimi = text.kimi;
+  contract.globals = kimi_global_tensors(contract.names, kimi);
+  for (uint32_t i = 0; i < text.layers.size(); ++i) {
+    const LayerKinds kinds = text.layers[i];
+    LayerContract layer{.mixer = kinds.mixer, .ffn = kinds.ffn, .trunk = {}, .experts = {}};
+    layer.trunk = kimi_trunk_tensors(contract.names, kimi, i, kinds);
+    if (kinds.ffn == FfnKind::Moe) {
+      layer.experts = ExpertContract{.expert_count = kimi.expert_count,
+                                     .input_dim = kimi.latent_size.value_or(kimi.hidden_size),
+                                     .inner_dim = kimi.moe_intermediate_size,
+                                     .format = format,
+                                     .naming = ExpertNaming::Kimi};
+    }
+    contract.layers.push_back(std::move(layer));
+  }
+}
 
+Status fill_kimi(Fields& root, Fields* text, ModelContract& contract) {
+  Fields& model = text != nullptr ? *text : root;
+  TRY_STATUS(root.must_equal(kUntied));
+  TRY(KimiText sizes, parse_kimi_text(model));
+  contract.family = sizes.kimi;
+  contract.max_positions = sizes.max_positions;
+  contract.unknown_fields = std::move(sizes.unknown_fields);
+  TRY(const ExpertFormat format, read_quantization(root, text, contract.unknown_fields));
+  if (format == ExpertFormat::Mxfp4) TRY_STATUS(check_packable(model, sizes.kimi));
+  fill_kimi_layers(sizes, format, contract);
+  return {};
+}
+
+// Qwen3.5 has it outside its text model; both objects may have it if they agree.
+Result<bool> read_tied_embeddings(Fields& root, Fields* text) {
+  const char* const kName = kUntied.name;
+  TRY(const std::optional<bool> outer, root.optional_flag(kName));
+  if (text == nullptr) return outer.value_or(false);
+  TRY(const std::optional<bool> inner, text->optional_flag(kName));
+  if (outer && inner && *outer != *inner) {
+    return text->refuse(kName, fmt::format("{}, as in the root object", *outer));
+  }
+  return outer ? *outer : inner.value_or(false);
+}
+
+void fill_qwen_layers(const QwenText& text, ExpertNaming naming, ModelContract& contract) {
+  const QwenConfig& qwen = *contract.qwen();
+  contract.globals = qwen_global_tensors(contract.names, qwen);
+  for (uint32_t i = 0; i < text.layers.size(); ++i) {
+    const LayerKinds kinds = text.layers[i];
+    LayerContract layer{.mixer = kinds.mixer, .ffn = kinds.ffn, .trunk = {}, .experts = {}};
+    layer.trunk = qwen_trunk_tensors(contract.names, qwen, i, kinds);
+    if (kinds.ffn == FfnKind::Moe) {
+      layer.experts = ExpertContract{.expert_count = qwen.expert_count,
+                                     .input_dim = qwen.hidden_size,
+                                     .inner_dim = qwen.moe_intermediate_size,
+                                     .format = ExpertFormat::Plain,
+                                     .naming = naming};
+    }
+    contract.layers.push_back(std::move(layer));
+  }
+}
+
+Status fill_qwen(ModelLine line, Fields& root, Fields* text, ModelContract& contract) {
+  TRY_STATUS(refuse_quantized_qwen(root));
+  if (text != nullptr) TRY_STATUS(refuse_quantized_qwen(*text));
+  TRY(QwenText sizes, parse_qwen_text(line, text != nullptr ? *text : root));
+  TRY(sizes.qwen.tied_embeddings, read_tied_embeddings(root, text));
+  contract.family = sizes.qwen;
+  contract.max_positions = sizes.max_positions;
+  contract.unknown_fields = std::move(sizes.unknown_fields);
+  const bool is_hybrid = line == ModelLine::Qwen35Moe;
+  if (is_hybrid) contract.names.ignored = {"mtp.", "model.visual."};
+  fill_qwen_layers(sizes, is_hybrid ? ExpertNaming::QwenFused : ExpertNaming::Qwen, contract);
+  return {};
+}
+
+Result<ModelContract> build(const Architecture& architecture, Fields& root, Fields* text) {
   ModelContract contract;
   contract.architecture = architecture.name;
   contract.names = {.scope = architecture.scope,
                     .ignored = {},
                     .body = architecture.body,
                     .head = architecture.head};
-  contract.family = sizes.kimi;
-  contract.max_positions = sizes.max_positions;
-  contract.unknown_fields = std::move(sizes.unknown_fields);
+  TRY_STATUS(architecture.line == ModelLine::Kimi
+                 ? fill_kimi(root, text, contract)
+                 : fill_qwen(architecture.line, root, text, contract));
   TRY_STATUS(read_token_ids(root, text, contract));
-  TRY(const ExpertFormat format, read_quantization(root, text, contract.unknown_fields));
-  if (format == ExpertFormat::Mxfp4) TRY_STATUS(check_packable(model, sizes.kimi));
-  fill_layers(sizes, format, contract);
-  TRY_STATUS(check_totals(model, contract));
+  TRY_STATUS(check_totals(text != nullptr ? *text : root, contract));
   return contract;
 }
 
 Result<ModelContract> parse_nested(const Architecture& architecture, Fields& root) {
   TRY(Fields text, root.object(architecture.text_object));
-  for (const FixedField& field : kFixedRoot) TRY_STATUS(root.must_equal(field));
   TRY(ModelContract contract, build(architecture, root, &text));
   for (const char* name : kIgnoredRoot) root.ignore(name);
   for (std::string& name : root.unread()) contract.unknown_fields.push_back(std::move(name));
@@ -190,11 +212,6 @@ Result<ModelContract> parse_config(std::string_view text) {
   TRY(const json document, parse_json_object(text));
   Fields root(document, "");
   TRY(const Architecture* architecture, find_architecture(root));
-  const std::string model_type = json(architecture->model_type).dump();
-  TRY_STATUS(root.must_equal({.name = "model_type",
-                              .value = model_type.c_str(),
-                              .presence = Presence::Required,
-                              .reason = architecture->name}));
   if (architecture->text_object == nullptr) return build(*architecture, root, nullptr);
   return parse_nested(*architecture, root);
 }

@@ -1,7 +1,7 @@
 // config.json -> ModelContract.
 //
-// Kimi K3 ("KimiK3ForConditionalGeneration") keeps its text model in text_config and prefixes its
-// tensors with "language_model."; Kimi-Linear ("KimiLinearForCausalLM") is flat.
+// Kimi K3 and Qwen3.5 keep their text model in text_config and prefix its tensors; Kimi-Linear,
+// Qwen3, Qwen3-MoE and the text-only export of Qwen3.5 are flat. architectures.cc lists them.
 #pragma once
 
 #include <string>

@@ -63,14 +63,20 @@ Result<uint64_t> Fields::integer(const char* name, IntegerRange range) {
   return *value;
 }
 
-Result<std::optional<float>> Fields::optional_real(const char* name, RealRange range) {
+Result<std::optional<double>> Fields::optional_number(const char* name, RealRange range) {
   const json* value = find(name);
   if (value == nullptr) return std::nullopt;
   const double number = value->is_number() ? value->get<double>() : std::nan("");
   if (!(number >= range.least && number <= range.most)) {
     return refuse(name, fmt::format("a number from {} to {}", range.least, range.most));
   }
-  return static_cast<float>(number);
+  return number;
+}
+
+Result<std::optional<float>> Fields::optional_real(const char* name, RealRange range) {
+  TRY(const std::optional<double> number, optional_number(name, range));
+  if (!number) return std::nullopt;
+  return static_cast<float>(*number);
 }
 
 Result<float> Fields::real(const char* name, RealRange range) {
@@ -126,6 +132,11 @@ Status Fields::must_equal(const FixedField& field) {
                                       : *value == expected;
   if (equal) return {};
   return refuse(field.name, fmt::format("{} ({})", field.value, field.reason));
+}
+
+Status Fields::must_equal(std::span<const FixedField> table) {
+  for (const FixedField& field : table) TRY_STATUS(must_equal(field));
+  return {};
 }
 
 std::vector<std::string> Fields::unread() const {

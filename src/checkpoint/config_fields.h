@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,10 @@ class Fields {
       : object_(&object), place_(std::move(place)) {}
 
   // Errors of all of these: BadModel. Integers must be written as integers (16, not 16.0); reals
-  // are rounded to f32 once.
+  // are rounded to f32 once, numbers are not.
   Result<uint64_t> integer(const char* name, IntegerRange range);
   Result<std::optional<uint64_t>> optional_integer(const char* name, IntegerRange range);
+  Result<std::optional<double>> optional_number(const char* name, RealRange range);
   Result<std::optional<float>> optional_real(const char* name, RealRange range);
   Result<float> real(const char* name, RealRange range);
   Result<std::optional<bool>> optional_flag(const char* name);
@@ -58,6 +60,7 @@ class Fields {
   Result<Fields> object(const char* name);
 
   Status must_equal(const FixedField& field);
+  Status must_equal(std::span<const FixedField> table);
   void ignore(const char* name) { read_.insert(name); }
 
   // The value, or nullptr when the field is absent or null. Marks the field as read.
@@ -77,5 +80,22 @@ class Fields {
   std::string place_;
   std::set<std::string> read_;
 };
+
+// A size that goes into a family's configuration as it stands.
+template <class Config>
+struct CountField {
+  const char* name;
+  uint32_t Config::* into;
+  uint64_t most;  // below 2^32; the least is 1
+};
+
+template <class Config>
+Status read_counts(std::span<const CountField<Config>> table, Fields& fields, Config& config) {
+  for (const CountField<Config>& field : table) {
+    TRY(const uint64_t value, fields.integer(field.name, {1, field.most}));
+    config.*field.into = static_cast<uint32_t>(value);
+  }
+  return {};
+}
 
 }  // namespace deltafin::checkpoint

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "base/limits.h"
 #include "checkpoint/kimi_fields.h"
@@ -15,14 +14,6 @@ using namespace kimi_fields;
 using limits::kDimension;
 
 uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(value); }  // limits are below 2^32
-
-Status read_counts(std::span<const CountField> table, Fields& fields, KimiConfig& kimi) {
-  for (const CountField& field : table) {
-    TRY(const uint64_t value, fields.integer(field.name, {1, field.most}));
-    kimi.*field.into = narrow(value);
-  }
-  return {};
-}
 
 Status read_optional_counts(Fields& fields, KimiConfig& kimi) {
   for (const OptionalCountField& field : kOptionalCounts) {
@@ -40,11 +31,6 @@ Status read_flags(Fields& fields, KimiConfig& kimi) {
     }
     kimi.*field.into = value.value_or(false);
   }
-  return {};
-}
-
-Status check_fixed(std::span<const FixedField> table, Fields& fields) {
-  for (const FixedField& field : table) TRY_STATUS(fields.must_equal(field));
   return {};
 }
 
@@ -119,7 +105,7 @@ Status read_layers(Fields& fields, Fields& linear, std::vector<LayerKinds>& laye
 }
 
 Status read_linear_attention(Fields& linear, KimiConfig& kimi) {
-  TRY_STATUS(read_counts(kLinearCounts, linear, kimi));
+  TRY_STATUS(read_counts<KimiConfig>(kLinearCounts, linear, kimi));
   if (kimi.conv_taps < 2) {
     return linear.refuse("short_conv_kernel_size",
                          fmt::format("an integer from 2 to {}", limits::kConvTaps));
@@ -210,9 +196,9 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& more) 
 
 Result<KimiText> parse_kimi_text(Fields fields) {
   KimiText text;
-  TRY_STATUS(check_fixed(kFixed, fields));
+  TRY_STATUS(fields.must_equal(kFixed));
   TRY(Fields linear, fields.object("linear_attn_config"));
-  TRY_STATUS(read_counts(kCounts, fields, text.kimi));
+  TRY_STATUS(read_counts<KimiConfig>(kCounts, fields, text.kimi));
   TRY_STATUS(read_optional_counts(fields, text.kimi));
   TRY_STATUS(read_flags(fields, text.kimi));
   TRY(text.kimi.rms_norm_eps, fields.real("rms_norm_eps", {1e-12, 1e-1}));

@@ -14,13 +14,7 @@ namespace deltafin::checkpoint::kimi_fields {
 
 // --- Used: fields that go into the contract. -----------------------------------------------------
 
-struct CountField {
-  const char* name;
-  uint32_t KimiConfig::* into;
-  uint64_t most;  // the least is 1
-};
-
-inline constexpr CountField kCounts[] = {
+inline constexpr CountField<KimiConfig> kCounts[] = {
     {"hidden_size", &KimiConfig::hidden_size, limits::kDimension},
     {"vocab_size", &KimiConfig::vocab_size, limits::kVocabulary},
     {"num_attention_heads", &KimiConfig::mla_head_count, limits::kDimension},
@@ -37,7 +31,7 @@ inline constexpr CountField kCounts[] = {
     {"topk_group", &KimiConfig::router_groups_kept, limits::kExperts},
 };
 
-inline constexpr CountField kLinearCounts[] = {
+inline constexpr CountField<KimiConfig> kLinearCounts[] = {
     {"num_heads", &KimiConfig::kda_head_count, limits::kDimension},
     {"head_dim", &KimiConfig::kda_head_dim, limits::kDimension},
     {"short_conv_kernel_size", &KimiConfig::conv_taps, limits::kConvTaps},

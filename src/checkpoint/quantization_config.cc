@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <span>
-
 namespace deltafin::checkpoint {
 namespace {
 
@@ -45,11 +43,6 @@ constexpr FixedField kFixedWeights[] = {
 constexpr const char* kIgnoredQuantization[] = {"ignore", "global_compression_ratio", "version"};
 constexpr const char* kIgnoredWeights[] = {"observer", "observer_kwargs"};
 
-Status check(std::span<const FixedField> table, Fields& fields) {
-  for (const FixedField& field : table) TRY_STATUS(fields.must_equal(field));
-  return {};
-}
-
 void append_unread(const Fields& fields, std::vector<std::string>& unknown_fields) {
   for (std::string& name : fields.unread()) unknown_fields.push_back(std::move(name));
 }
@@ -57,7 +50,7 @@ void append_unread(const Fields& fields, std::vector<std::string>& unknown_field
 }  // namespace
 
 Result<ExpertFormat> parse_quantization(Fields fields, std::vector<std::string>& unknown_fields) {
-  TRY_STATUS(check(kFixedQuantization, fields));
+  TRY_STATUS(fields.must_equal(kFixedQuantization));
   for (const char* name : kIgnoredQuantization) fields.ignore(name);
   TRY(Fields groups, fields.object("config_groups"));
   TRY(Fields group, groups.object("group_0"));
@@ -65,9 +58,9 @@ Result<ExpertFormat> parse_quantization(Fields fields, std::vector<std::string>&
     return fail(ErrorCode::BadModel,
                 fmt::format("{}: found a second group, expected group_0 alone", more.front()));
   }
-  TRY_STATUS(check(kFixedGroup, group));
+  TRY_STATUS(group.must_equal(kFixedGroup));
   TRY(Fields weights, group.object("weights"));
-  TRY_STATUS(check(kFixedWeights, weights));
+  TRY_STATUS(weights.must_equal(kFixedWeights));
   for (const char* name : kIgnoredWeights) weights.ignore(name);
   append_unread(fields, unknown_fields);
   append_unread(group, unknown_fields);
