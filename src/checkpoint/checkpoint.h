@@ -20,7 +20,7 @@ namespace deltafin::checkpoint {
 using ExpertLocation = std::array<TensorLocation, kExpertPartCount>;
 
 // Where every tensor of a contract lies. A location of size 0 is a tensor that has not been found;
-// an opened checkpoint has none of those.
+// of those an opened checkpoint has none, but for optional tensors.
 struct TensorTables {
   std::vector<std::unique_ptr<io::File>> files;
   std::vector<TensorLocation> globals;               // as contract.globals

@@ -13,26 +13,17 @@
 namespace deltafin::checkpoint {
 namespace {
 
+using test::edited;
 using test::json;
+using test::message;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-json k3() {
-  return json::parse(test::read_file(test::source_path("tests/golden/configs/kimi-k3.json")));
-}
+json k3() { return test::golden_config("kimi-k3.json"); }
 
-json kimi_linear() {
-  return json::parse(
-      test::read_file(test::source_path("tests/golden/configs/kimi-linear-48b.json")));
-}
-
-// As text, so that a message about a config never depends on a library's idea of equality.
-std::string message(const json& config) {
-  const Result<ModelContract> contract = parse_config(config.dump());
-  return contract ? "accepted" : contract.error().what;
-}
+json kimi_linear() { return test::golden_config("kimi-linear-48b.json"); }
 
 TEST(Config, ReadsKimiK3) {
   const Result<ModelContract> contract = parse_config(k3().dump());
@@ -127,16 +118,6 @@ struct Refusal {
 
 class Refusals : public testing::TestWithParam<Refusal> {};
 
-json edited(json config, const char* field, const char* value) {
-  const json::json_pointer pointer(field);
-  if (value != nullptr) {
-    config[pointer] = json::parse(value);
-  } else {
-    config.at(pointer.parent_pointer()).erase(pointer.back());
-  }
-  return config;
-}
-
 TEST_P(Refusals, NameFieldFoundAndExpected) {
   const Refusal& refusal = GetParam();
   EXPECT_THAT(message(edited(k3(), refusal.field, refusal.value)), HasSubstr(refusal.message));
@@ -146,7 +127,9 @@ constexpr Refusal kRefusals[] = {
     // What model it is
     {"OtherArchitecture", "/architectures", R"(["LlamaForCausalLM"])",
      "architectures: found [\"LlamaForCausalLM\"], expected one of the supported: "
-     "\"KimiK3ForConditionalGeneration\" or \"KimiLinearForCausalLM\""},
+     "\"KimiK3ForConditionalGeneration\" or \"KimiLinearForCausalLM\" or "
+     "\"Qwen3_5MoeForConditionalGeneration\" or \"Qwen3_5MoeForCausalLM\" or "
+     "\"Qwen3MoeForCausalLM\" or \"Qwen3ForCausalLM\""},
     {"NoArchitecture", "/architectures", nullptr, "architectures: found nothing"},
     {"TwoArchitectures", "/architectures", R"(["KimiK3ForConditionalGeneration","X"])",
      "one of the supported"},

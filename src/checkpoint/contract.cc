@@ -36,10 +36,6 @@ std::vector<uint64_t> shape_of(const ExpertContract& experts, const ExpertTensor
   return shape;
 }
 
-uint64_t required_count(const std::vector<TensorSpec>& specs) {
-  return uint64_t(std::ranges::count(specs, false, &TensorSpec::optional));
-}
-
 }  // namespace
 
 bool is_fused(const ExpertContract& experts) { return experts.naming == ExpertNaming::QwenFused; }
@@ -121,15 +117,19 @@ std::optional<uint64_t> parameter_count(const ModelContract& contract) {
   return total;
 }
 
+uint64_t tensor_count(const std::vector<TensorSpec>& specs) {
+  return uint64_t(std::ranges::count(specs, false, &TensorSpec::optional));
+}
+
 uint64_t tensor_count(const LayerContract& layer) {
-  if (!layer.experts) return required_count(layer.trunk);
-  return required_count(layer.trunk) +
+  if (!layer.experts) return tensor_count(layer.trunk);
+  return tensor_count(layer.trunk) +
          expert_tensor_forms(*layer.experts).size() * expert_set_count(*layer.experts);
 }
 
 uint64_t tensor_count(const ModelContract& contract) {
   // At most limits::kLayers x limits::kExperts x 6 < 2^31 experts' tensors: no overflow.
-  uint64_t total = required_count(contract.globals);
+  uint64_t total = tensor_count(contract.globals);
   for (const LayerContract& layer : contract.layers) total += tensor_count(layer);
   return total;
 }

@@ -124,6 +124,7 @@ std::optional<uint64_t> expert_parameter_count(const ExpertContract& experts);
 // All weights of the model, routed experts included; empty when they do not fit into 64 bits.
 std::optional<uint64_t> parameter_count(const ModelContract& contract);
 // All tensors that the contract asks for, without optional ones.
+uint64_t tensor_count(const std::vector<TensorSpec>& specs);
 uint64_t tensor_count(const LayerContract& layer);
 uint64_t tensor_count(const ModelContract& contract);
 

@@ -91,15 +91,18 @@ TEST(Contract, GivesKimiLinearItsOlderForm) {
 }
 
 TEST(Contract, CallsOnlyPlainMatricesMatrices) {
-  for (const char* const name : {"kimi-k3.json", "kimi-linear-48b.json"}) {
+  for (const char* const name : {"kimi-k3.json", "kimi-linear-48b.json", "qwen3.5-35b-a3b.json",
+                                 "qwen3-30b-a3b.json", "qwen3-0.6b.json"}) {
     const ModelContract contract = test::golden_contract(name);
     std::vector<TensorSpec> all = contract.globals;
     for (const LayerContract& layer : contract.layers) {
       all.insert(all.end(), layer.trunk.begin(), layer.trunk.end());
     }
     for (const TensorSpec& spec : all) {
+      // A gate is multiplied with the token, though it has one row.
+      const bool is_gate = spec.role == TensorRole::SharedExpertGate;
       const bool has_two_axes = spec.shapes.front().size() == 2 && spec.shapes.front()[0] > 1;
-      EXPECT_EQ(spec.kind == TensorKind::Matrix, has_two_axes) << spec.name;
+      EXPECT_EQ(spec.kind == TensorKind::Matrix, has_two_axes || is_gate) << spec.name;
       if (spec.kind == TensorKind::Matrix) {
         EXPECT_EQ(spec.shapes.size(), 1u) << spec.name;
       }
@@ -153,6 +156,55 @@ TEST(Contract, ListsTheThreePartsOfAPlainExpert) {
   EXPECT_EQ(parts[2].part, ExpertPart::W2);
   EXPECT_EQ(parts[2].shape[0], 2304u);
   EXPECT_FALSE(parts[2].is_u8);
+}
+
+TEST(Contract, GivesQwen35sTensorsTheirRoles) {
+  using enum TensorRole;
+  const ModelContract qwen = test::golden_contract("qwen3.5-122b-a10b.json");
+  const std::vector<TensorSpec>& delta = qwen.layers[0].trunk;
+  const std::vector<TensorSpec>& attention = qwen.layers[3].trunk;
+  const size_t prefix = std::string("model.language_model.layers.0.").size();
+  const auto name = [&](const TensorSpec& spec) { return spec.name.substr(prefix); };
+  EXPECT_EQ(name(find(delta, QkvProj)), "linear_attn.in_proj_qkv.weight");
+  EXPECT_EQ(name(find(delta, ZProj)), "linear_attn.in_proj_z.weight");
+  EXPECT_EQ(name(find(delta, BetaProj)), "linear_attn.in_proj_b.weight");
+  EXPECT_EQ(name(find(delta, DecayProj)), "linear_attn.in_proj_a.weight");
+  EXPECT_EQ(name(find(delta, QkvConv)), "linear_attn.conv1d.weight");
+  EXPECT_EQ(name(find(delta, ALog)), "linear_attn.A_log");
+  EXPECT_EQ(name(find(delta, DtBias)), "linear_attn.dt_bias");
+  EXPECT_EQ(name(find(delta, HeadNorm)), "linear_attn.norm.weight");
+  EXPECT_EQ(name(find(delta, OProj)), "linear_attn.out_proj.weight");
+  EXPECT_EQ(name(find(attention, QProj)), "self_attn.q_proj.weight");
+  EXPECT_EQ(name(find(attention, QNorm)), "self_attn.q_norm.weight");
+  EXPECT_EQ(name(find(attention, KNorm)), "self_attn.k_norm.weight");
+  EXPECT_EQ(name(find(attention, OProj)), "self_attn.o_proj.weight");
+  EXPECT_EQ(name(find(attention, Router)), "mlp.gate.weight");
+  EXPECT_EQ(name(find(attention, SharedGate)), "mlp.shared_expert.gate_proj.weight");
+  EXPECT_EQ(name(find(attention, SharedExpertGate)), "mlp.shared_expert_gate.weight");
+  // Query and gate of each head: 2 x 32 x 256 rows
+  EXPECT_EQ(find(attention, QProj).shapes, (Shapes{{16384, 3072}}));
+  EXPECT_EQ(find(delta, QkvConv).kind, TensorKind::Vector);
+  EXPECT_EQ(find(delta, ALog).published, DType::F32);
+  EXPECT_EQ(find(delta, DtBias).published, DType::BF16);
+  EXPECT_FALSE(has(delta, QProj));
+  EXPECT_FALSE(has(attention, QkvProj));
+  EXPECT_FALSE(has(attention, RouterBias));
+
+  const ModelContract dense = test::golden_contract("qwen3-0.6b.json");
+  EXPECT_EQ(find(dense.layers[0].trunk, QProj).shapes, (Shapes{{2048, 1024}}));
+  EXPECT_EQ(find(dense.layers[0].trunk, MlpDown).shapes, (Shapes{{1024, 3072}}));
+  EXPECT_FALSE(has(dense.layers[0].trunk, Router));
+}
+
+TEST(Contract, ListsTheTwoTensorsOfFusedExperts) {
+  const ModelContract qwen = test::golden_contract("qwen3.5-122b-a10b.json");
+  EXPECT_EQ(expert_set_count(*qwen.layers[47].experts), 1u);
+  const std::vector<ExpertTensorSpec> tensors = expert_tensors(qwen, 47, 0);
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors[0].name, "model.language_model.layers.47.mlp.experts.gate_up_proj");
+  EXPECT_EQ(tensors[0].shape, (std::vector<uint64_t>{256, 2048, 3072}));
+  EXPECT_EQ(tensors[1].name, "model.language_model.layers.47.mlp.experts.down_proj");
+  EXPECT_EQ(tensors[1].shape, (std::vector<uint64_t>{256, 3072, 1024}));
 }
 
 }  // namespace

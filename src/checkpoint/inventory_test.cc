@@ -41,5 +41,50 @@ TEST(Inventory, OfKimiLinearMatchesItsName) {
   EXPECT_EQ(linear.active_parameter_count / 1'000'000'000, 3u);
 }
 
+TEST(Inventory, OfQwen35MatchesItsName) {
+  const Inventory qwen = take_inventory(test::golden_contract("qwen3.5-122b-a10b.json"));
+  EXPECT_EQ(qwen.layers_of(MixerKind::GatedDeltaNet), 36u);
+  EXPECT_EQ(qwen.layers_of(MixerKind::GroupedQuery), 12u);
+  EXPECT_EQ(qwen.layers_of(MixerKind::Kda), 0u);
+  EXPECT_EQ(qwen.layers_of(FfnKind::Moe), 48u);
+  // Two extents an expert: gate and up together, and down.
+  EXPECT_EQ(qwen.expert_bytes, 12'582'912u + 6'291'456u);
+  EXPECT_EQ(qwen.routed_bytes, 48u * 256 * qwen.expert_bytes);
+  // 8 experts in each of 48 layers: 7.25 GB
+  EXPECT_EQ(qwen.cold_expert_bytes, 7'247'757'312u);
+  EXPECT_EQ(qwen.embedding_bytes, 1'525'678'080u);
+  EXPECT_EQ(qwen.lm_head_bytes, 1'525'678'080u);
+  EXPECT_EQ(qwen.cold_trunk_bytes, qwen.trunk_bytes + qwen.lm_head_bytes + 3072 * 2);
+  EXPECT_EQ(qwen.parameter_count, 122'111'526'912u);
+  EXPECT_EQ(qwen.active_parameter_count / 1'000'000'000, 9u);
+
+  EXPECT_EQ(take_inventory(test::golden_contract("qwen3.5-35b-a3b.json")).cold_expert_bytes,
+            40u * 8 * 3 * 512 * 2048 * 2);
+  EXPECT_EQ(take_inventory(test::golden_contract("qwen3.5-397b-a17b.json")).cold_expert_bytes,
+            60ull * 10 * 3 * 1024 * 4096 * 2);
+}
+
+TEST(Inventory, OfQwen3MoeMatchesItsName) {
+  const Inventory qwen = take_inventory(test::golden_contract("qwen3-30b-a3b.json"));
+  EXPECT_EQ(qwen.layers_of(MixerKind::GroupedQuery), 48u);
+  EXPECT_EQ(qwen.expert_bytes, 3u * 768 * 2048 * 2);
+  EXPECT_EQ(qwen.parameter_count / 1'000'000'000, 30u);
+  EXPECT_EQ(qwen.active_parameter_count / 1'000'000'000, 3u);
+}
+
+TEST(Inventory, CountsATiedEmbeddingOnceAsParametersAndTwiceAsBytes) {
+  const ModelContract contract = test::golden_contract("qwen3-0.6b.json");
+  const Inventory qwen = take_inventory(contract);
+  EXPECT_EQ(qwen.layers_of(FfnKind::Dense), 28u);
+  EXPECT_EQ(qwen.expert_bytes, 0u);
+  EXPECT_EQ(qwen.cold_expert_bytes, 0u);
+  EXPECT_EQ(qwen.parameter_count, 596'049'920u);  // "0.6B"
+  EXPECT_EQ(qwen.active_parameter_count, qwen.parameter_count);
+  EXPECT_EQ(parameter_count(contract), qwen.parameter_count);
+  EXPECT_EQ(qwen.lm_head_bytes, qwen.embedding_bytes);
+  EXPECT_EQ(qwen.total_bytes(), 2 * qwen.parameter_count + qwen.lm_head_bytes);
+  EXPECT_EQ(qwen.cold_trunk_bytes, qwen.trunk_bytes + qwen.embedding_bytes);
+}
+
 }  // namespace
 }  // namespace deltafin::checkpoint

@@ -8,7 +8,8 @@ namespace deltafin::checkpoint {
 namespace {
 
 TEST(Roster, FindsEveryTensorOfTheContract) {
-  for (const char* const name : {"kimi-k3.json", "kimi-linear-48b.json"}) {
+  for (const char* const name : {"kimi-k3.json", "kimi-linear-48b.json", "qwen3.5-35b-a3b.json",
+                                 "qwen3-30b-a3b.json", "qwen3-0.6b.json"}) {
     const ModelContract contract = test::golden_contract(name);
     const Roster roster(contract);
     for (uint32_t i = 0; i < contract.globals.size(); ++i) {
@@ -30,7 +31,8 @@ TEST(Roster, FindsEveryTensorOfTheContract) {
 }
 
 TEST(Roster, FindsEveryPartOfEveryExpert) {
-  for (const char* const name : {"kimi-k3.json", "kimi-linear-48b.json"}) {
+  for (const char* const name :
+       {"kimi-k3.json", "kimi-linear-48b.json", "qwen3.5-35b-a3b.json", "qwen3-30b-a3b.json"}) {
     const ModelContract contract = test::golden_contract(name);
     const Roster roster(contract);
     const uint32_t layer = 17;
@@ -80,6 +82,58 @@ TEST(Roster, DoesNotExpectWhatTheContractDoesNotName) {
        }) {
     EXPECT_EQ(roster.find(name).kind, PlaceKind::Unexpected) << name;
   }
+}
+
+TEST(Roster, HasOnePlaceForAllExpertsOfALayerThatAreFused) {
+  const ModelContract qwen = test::golden_contract("qwen3.5-35b-a3b.json");
+  const Roster roster(qwen);
+  const std::string experts = "model.language_model.layers.39.mlp.experts.";
+  const Place gate_up = roster.find(experts + "gate_up_proj");
+  EXPECT_EQ(gate_up.kind, PlaceKind::Expert);
+  EXPECT_EQ(gate_up.layer, 39u);
+  EXPECT_EQ(gate_up.index, 0u);
+  EXPECT_EQ(gate_up.part, ExpertPart::W1);
+  EXPECT_EQ(roster.shapes(gate_up), (std::vector<std::vector<uint64_t>>{{256, 1024, 2048}}));
+  const Place down = roster.find(experts + "down_proj");
+  EXPECT_EQ(down.kind, PlaceKind::Expert);
+  EXPECT_EQ(down.part, ExpertPart::W2);
+  EXPECT_EQ(roster.shapes(down), (std::vector<std::vector<uint64_t>>{{256, 2048, 512}}));
+}
+
+TEST(Roster, IgnoresPredictionLayersAndVisionTowerOfQwen35ByName) {
+  const ModelContract qwen = test::golden_contract("qwen3.5-35b-a3b.json");
+  const Roster roster(qwen);
+  for (const char* const name :
+       {"mtp.fc.weight", "mtp.layers.0.mlp.experts.0.gate_proj.weight",
+        "model.visual.blocks.0.norm1.weight", "model.visual.pos_embed.weight"}) {
+    EXPECT_EQ(roster.find(name).kind, PlaceKind::Ignored) << name;
+  }
+  // What is near those names is not among them.
+  for (const char* const name : {"model.visual", "mtp", "model.language_model.mtp.fc.weight",
+                                 "visual.pos_embed.weight", "model.norm.weight"}) {
+    EXPECT_EQ(roster.find(name).kind, PlaceKind::Unexpected) << name;
+  }
+  const ModelContract dense = test::golden_contract("qwen3-0.6b.json");
+  EXPECT_EQ(Roster(dense).find("mtp.fc.weight").kind, PlaceKind::Unexpected);
+}
+
+TEST(Roster, DoesNotExpectExpertsInAnotherLayout) {
+  const ModelContract fused = test::golden_contract("qwen3.5-35b-a3b.json");
+  const Roster of_fused(fused);
+  const std::string stacked = "model.language_model.layers.0.mlp.experts.";
+  for (const char* const rest : {"0.gate_proj.weight", "0.gate_up_proj", "gate_up_proj.weight",
+                                 "gate_proj", "down_proj.0", ".gate_up_proj", ""}) {
+    EXPECT_EQ(of_fused.find(stacked + rest).kind, PlaceKind::Unexpected) << rest;
+  }
+  const ModelContract single = test::golden_contract("qwen3-30b-a3b.json");
+  const Roster of_single(single);
+  const std::string numbered = "model.layers.0.mlp.experts.";
+  for (const char* const rest : {"gate_up_proj", "down_proj", "128.gate_proj.weight",
+                                 "01.gate_proj.weight", "0.w1.weight", "0.gate_proj"}) {
+    EXPECT_EQ(of_single.find(numbered + rest).kind, PlaceKind::Unexpected) << rest;
+  }
+  EXPECT_EQ(of_single.find("model.layers.0.block_sparse_moe.experts.0.w1.weight").kind,
+            PlaceKind::Unexpected);
 }
 
 }  // namespace

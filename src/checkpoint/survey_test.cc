@@ -314,18 +314,9 @@ TEST_P(Variants, Open) {
   EXPECT_TRUE(opened.has_value()) << opened.error().what;
 }
 
-void merge_into(MiniCheckpoint& checkpoint, const std::string& file) {
-  test::MiniShard whole;
-  for (const auto& [name, shard] : checkpoint.shards) {
-    whole.tensors.insert(whole.tensors.end(), shard.tensors.begin(), shard.tensors.end());
-  }
-  checkpoint.shards = {{file, whole}};
-  checkpoint.index = nullptr;
-}
-
 const Variant kVariants[] = {
-    {"OneFile", [](C& c) { merge_into(c, "model.safetensors"); }},
-    {"OneFileOfAnotherName", [](C& c) { merge_into(c, "weights.safetensors"); }},
+    {"OneFile", [](C& c) { c.merge_into("model.safetensors"); }},
+    {"OneFileOfAnotherName", [](C& c) { c.merge_into("weights.safetensors"); }},
     {"ShardsWithoutIndex", [](C& c) { c.index = nullptr; }},
     {"FloatTotalSize", [](C& c) { c.index["metadata"]["total_size"] = 3.2e6; }},
     {"NoTotalSize", [](C& c) { c.index.erase("metadata"); }},

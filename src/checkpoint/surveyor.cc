@@ -182,7 +182,7 @@ void Surveyor::finish() {
   if (!map_) return;
   const ModelContract& contract = *survey_.contract_;
   const TensorMap::Found globals = map_->found_globals();
-  survey_.globals_ = {.found = globals.count, .expected = contract.globals.size()};
+  survey_.globals_ = {.found = globals.count, .expected = tensor_count(contract.globals)};
   survey_.found_bytes_ = globals.bytes;
   for (uint32_t layer = 0; layer < contract.layers.size(); ++layer) {
     const TensorMap::Found found = map_->found_in_layer(layer);

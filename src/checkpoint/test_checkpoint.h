@@ -36,6 +36,29 @@ inline std::string read_file(const std::string& path) {
   return text.str();
 }
 
+inline json golden_config(const std::string& name) {
+  return json::parse(read_file(source_path("tests/golden/configs/" + name)));
+}
+
+// One edit of a config: `field` is a pointer into it, "/text_config/x"; `value` is JSON, or null,
+// which means: erase the field.
+inline json edited(json config, const char* field, const char* value) {
+  const json::json_pointer pointer(field);
+  if (value != nullptr) {
+    config[pointer] = json::parse(value);
+  } else {
+    config.at(pointer.parent_pointer()).erase(pointer.back());
+  }
+  return config;
+}
+
+// What is said about a config, or "accepted". As text, so that a message about a config never
+// depends on a library's idea of equality.
+inline std::string message(const json& config) {
+  const Result<ModelContract> contract = parse_config(config.dump());
+  return contract ? "accepted" : contract.error().what;
+}
+
 inline ModelContract golden_contract(const std::string& name) {
   const Result<ModelContract> contract =
       parse_config(read_file(source_path("tests/golden/configs/" + name)));
@@ -90,8 +113,8 @@ struct MiniShard {
   }
 };
 
-// A K3 of two layers (KDA with a dense FFN, MLA with four experts) in four shards: one per layer,
-// the rest, and a vision tower. `shards`, `config` and `index` may be changed before write().
+// A model of two layers in three shards: one per layer, and the rest. What is ignored, if anything,
+// is in a fourth. `shards`, `config` and `index` may be changed before write().
 class MiniCheckpoint {
  public:
   static constexpr const char* kFolder = "/models/mini";
@@ -100,15 +123,19 @@ class MiniCheckpoint {
   static constexpr const char* kRest = "model-00003-of-000004.safetensors";
   static constexpr const char* kVision = "model-00004-of-000004.safetensors";
 
-  MiniCheckpoint() : config(small_config()) {
+  // A K3: KDA with a dense FFN, MLA with four experts.
+  MiniCheckpoint()
+      : MiniCheckpoint(small_config(), {{"vision_tower.patch_embed.weight", "BF16", {4, 4}},
+                                        {"mm_projector.proj.weight", "BF16", {2, 2}}}) {}
+
+  MiniCheckpoint(json small, std::vector<MiniTensor> ignored) : config(std::move(small)) {
     const Result<ModelContract> parsed = parse_config(config.dump());
     EXPECT_TRUE(parsed.has_value()) << parsed.error().what;
     contract = *parsed;
     fill_layer(0, shards[kLayer0]);
     fill_layer(1, shards[kLayer1]);
     for (const TensorSpec& spec : contract.globals) add(spec, shards[kRest]);
-    shards[kVision].tensors = {{"vision_tower.patch_embed.weight", "BF16", {4, 4}},
-                               {"mm_projector.proj.weight", "BF16", {2, 2}}};
+    if (!ignored.empty()) shards[kVision].tensors = std::move(ignored);
     index = index_of(shards);
   }
 
@@ -138,6 +165,15 @@ class MiniCheckpoint {
       storage.add_file(folder + "/model.safetensors.index.json", index.dump());
     }
     for (const auto& [file, text] : files) storage.add_file(folder + "/" + file, text);
+  }
+
+  // All in one file, without an index.
+  void merge_into(const std::string& file) {
+    MiniShard whole;
+    for (const auto& [name, shard] : shards)
+      whole.tensors.insert(whole.tensors.end(), shard.tensors.begin(), shard.tensors.end());
+    shards = {{file, whole}};
+    index = nullptr;
   }
 
   json config;
