@@ -56,6 +56,7 @@ class Sequence {
 
   const std::vector<TokenId>& tokens() const { return tokens_; }
   uint64_t position_count() const { return tokens_.size(); }
+  const state::SequenceState& state() const { return state_; }
   Sequence fork() const { return Sequence(tokens_, state_.fork()); }
 
  private:

@@ -1,6 +1,7 @@
 #include "memory/trunk.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -38,7 +39,39 @@ struct Placement {
   uint64_t position = 0;  // in the arena
 };
 
-std::vector<Placement> place_all(const Checkpoint& checkpoint, uint64_t& arena_bytes) {
+// Whether two tensors have the same bytes.
+Result<bool> are_equal(const Checkpoint& checkpoint, const TensorLocation& a,
+                       const TensorLocation& b, const CancelToken& cancel) {
+  if (a.dtype != b.dtype || a.size != b.size) return false;
+  std::vector<std::byte> from_a(std::min(kPieceBytes, a.size)), from_b(from_a.size());
+  for (uint64_t done = 0; done < a.size; done += from_a.size()) {
+    TRY_STATUS(cancel.check());
+    const size_t size = size_t(std::min<uint64_t>(from_a.size(), a.size - done));
+    const std::span part_a = std::span(from_a).first(size), part_b = std::span(from_b).first(size);
+    TRY_STATUS(io::read_exactly(checkpoint.file(a.file), a.offset + done, part_a));
+    TRY_STATUS(io::read_exactly(checkpoint.file(b.file), b.offset + done, part_b));
+    if (std::memcmp(part_a.data(), part_b.data(), size) != 0) return false;
+  }
+  return true;
+}
+
+// A tied model may come with an output head of its own, normally a copy of its embedding, which
+// need not be in memory twice.
+Result<bool> head_is_a_copy(const Checkpoint& checkpoint, const CancelToken& cancel) {
+  const std::vector<TensorSpec>& specs = checkpoint.contract().globals;
+  const auto find = [&](TensorRole role) {
+    const auto found = std::ranges::find(specs, role, &TensorSpec::role);
+    return size_t(found - specs.begin());
+  };
+  const size_t head = find(TensorRole::LmHead);
+  if (!specs[head].optional || checkpoint.globals()[head].size == 0) return false;
+  return are_equal(checkpoint, checkpoint.globals()[head],
+                   checkpoint.globals()[find(TensorRole::Embedding)], cancel);
+}
+
+// `skip_head`: leaves the output head out.
+std::vector<Placement> place_all(const Checkpoint& checkpoint, bool skip_head,
+                                 uint64_t& arena_bytes) {
   std::vector<Placement> placements;
   const checkpoint::ModelContract& contract = checkpoint.contract();
   uint64_t cursor = 0;
@@ -46,6 +79,8 @@ std::vector<Placement> place_all(const Checkpoint& checkpoint, uint64_t& arena_b
                          const std::vector<TensorLocation>& locations, size_t owner) {
     CHECK(specs.size() == locations.size());
     for (size_t i = 0; i < specs.size(); ++i) {
+      if (locations[i].size == 0) continue;  // optional, and not there
+      if (skip_head && specs[i].role == TensorRole::LmHead) continue;
       placements.push_back({&specs[i], locations[i], owner, cursor});
       cursor = round_up(cursor + locations[i].size, kTensorAlignment);
     }
@@ -106,7 +141,8 @@ Result<Trunk> Trunk::load(const Checkpoint& checkpoint, io::Reader& reader,
                           const CancelToken& cancel) {
   Trunk trunk;
   uint64_t arena_bytes = 0;
-  const std::vector<Placement> placements = place_all(checkpoint, arena_bytes);
+  TRY(const bool skip_head, head_is_a_copy(checkpoint, cancel));
+  const std::vector<Placement> placements = place_all(checkpoint, skip_head, arena_bytes);
   TRY(trunk.stored_, io::Arena::map(arena_bytes));
   TRY_STATUS(read_all(checkpoint, placements, trunk.stored_.bytes(), reader, progress, cancel));
 

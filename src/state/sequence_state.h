@@ -41,6 +41,8 @@ class SequenceState {
 
   uint64_t position_count() const { return position_count_; }
   const Layout& layout() const { return *layout_; }
+  // Committed state of a recurrent layer.
+  const RecurrentState& recurrent(size_t layer) const { return *layers_[layer].recurrent; }
 
  private:
   friend class Transaction;

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "support/engine_fixture.h"
+#include "support/recorder.h"
 
 namespace deltafin {
 namespace {
@@ -30,29 +31,6 @@ constexpr Case kCases[] = {
     {"tests/golden/tiny-k3", "golden-k3", 3, 4e-5},
     {"tests/golden/wide-k3", "golden-wide-k3", 2, 4e-5},
     {"tests/golden/tiny-kimi-linear", "golden-kimi-linear", 3, 2e-5},
-};
-
-// Keeps what a pass computed, layer by layer.
-class Recorder final : public model::Observer {
- public:
-  void on_routes(size_t layer, std::span<const numerics::Route> routes) override {
-    routes_[layer].assign(routes.begin(), routes.end());
-  }
-  void on_mixer_output(size_t layer, model::Rows rows) override { keep(mixer_[layer], rows); }
-  void on_ffn_output(size_t layer, model::Rows rows) override { keep(ffn_[layer], rows); }
-  void on_layer_output(size_t layer, model::Rows rows) override { keep(layer_[layer], rows); }
-  void on_final_norm(model::Rows rows) override { keep(final_, rows); }
-
-  std::map<size_t, std::vector<numerics::Route>> routes_;
-  std::map<size_t, std::vector<float>> mixer_, ffn_, layer_;
-  std::vector<float> final_;
-
- private:
-  static void keep(std::vector<float>& into, model::Rows rows) {
-    into.clear();
-    for (size_t i = 0; i < rows.count; ++i)
-      into.insert(into.end(), rows.row(i), rows.row(i) + rows.width);
-  }
 };
 
 class GoldenTest : public testing::TestWithParam<Case> {
@@ -99,7 +77,7 @@ TEST_P(GoldenTest, GreedyTokensAreExact) {
 TEST_P(GoldenTest, RoutesAreExactAndInRouterOrder) {
   for (int p = 0; p < GetParam().prompt_count; ++p) {
     const std::vector<TokenId> ids = test::to_tokens(golden_.i32(prompt(p, "ids")));
-    Recorder recorder;
+    test::Recorder recorder;
     engine().set_observer(&recorder);
     engine::Sequence sequence = engine().new_sequence();
     test::all_logits(engine(), sequence, ids, ids.size());
@@ -108,7 +86,7 @@ TEST_P(GoldenTest, RoutesAreExactAndInRouterOrder) {
     const std::vector<float> weights = golden_.f32(prompt(p, "route_weights"));
     std::vector<int32_t> found;
     double worst = 0;
-    for (const auto& [layer, routes] : recorder.routes_)
+    for (const auto& [layer, routes] : recorder.routes)
       for (const numerics::Route& route : routes) {
         worst = std::max(worst, std::fabs(double(route.weight) - double(weights[found.size()])));
         found.push_back(int32_t(route.expert));
@@ -125,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, LayerGoldenTest,
 
 TEST_P(LayerGoldenTest, EveryLayersPartsMatchAtTheLastPosition) {
   const std::vector<TokenId> ids = test::to_tokens(golden_.i32("p0.ids"));
-  Recorder recorder;
+  test::Recorder recorder;
   engine().set_observer(&recorder);
   engine::Sequence sequence = engine().new_sequence();
   test::all_logits(engine(), sequence, ids, ids.size());
@@ -137,16 +115,16 @@ TEST_P(LayerGoldenTest, EveryLayersPartsMatchAtTheLastPosition) {
       rows.insert(rows.end(), values.end() - ptrdiff_t(hidden), values.end());
     return rows;
   };
-  EXPECT_EQ(recorder.layer_.size(), layers);
-  EXPECT_LE(test::max_difference(last_rows(recorder.mixer_), golden_.f32("p0.attn_last")), 1e-4);
-  EXPECT_LE(test::max_difference(last_rows(recorder.ffn_), golden_.f32("p0.ffn_last")), 1e-4);
-  EXPECT_LE(test::max_difference(last_rows(recorder.layer_), golden_.f32("p0.layer_last")), 1e-4);
+  EXPECT_EQ(recorder.layers.size(), layers);
+  EXPECT_LE(test::max_difference(last_rows(recorder.mixers), golden_.f32("p0.attn_last")), 1e-4);
+  EXPECT_LE(test::max_difference(last_rows(recorder.ffns), golden_.f32("p0.ffn_last")), 1e-4);
+  EXPECT_LE(test::max_difference(last_rows(recorder.layers), golden_.f32("p0.layer_last")), 1e-4);
   std::vector<float> all;
-  for (const auto& [layer, values] : recorder.layer_)
+  for (const auto& [layer, values] : recorder.layers)
     all.insert(all.end(), values.begin(), values.end());
   EXPECT_LE(test::max_difference(all, golden_.f32("p0.layer_all")), 1e-4);
-  const std::vector<float> final_last(recorder.final_.end() - ptrdiff_t(hidden),
-                                      recorder.final_.end());
+  const std::vector<float> final_last(recorder.final_norm.end() - ptrdiff_t(hidden),
+                                      recorder.final_norm.end());
   EXPECT_LE(test::max_difference(final_last, golden_.f32("p0.final_norm_last")), 1e-4);
 }
 

@@ -32,6 +32,9 @@ constexpr Subject kSubjects[] = {
     {"tiny-k3", "golden-k3", "p2.ids"},
     {"tiny-kimi-linear", "golden-kimi-linear", "p2.ids"},
     {"wide-k3", "golden-wide-k3", "p0.ids"},
+    {"tiny-qwen3.5-moe", "tiny-qwen3.5-moe/goldens", "p2.ids"},
+    {"tiny-qwen3-moe", "tiny-qwen3-moe/goldens", "p2.ids"},
+    {"tiny-qwen3", "tiny-qwen3/goldens", "p2.ids"},
 };
 
 std::vector<TokenId> ids_of(const Subject& subject) {
@@ -63,7 +66,7 @@ class Equivalence : public testing::TestWithParam<Subject> {
 INSTANTIATE_TEST_SUITE_P(Checkpoints, Equivalence, testing::ValuesIn(kSubjects),
                          [](const testing::TestParamInfo<Subject>& subject) {
                            std::string name = subject.param.checkpoint;
-                           std::erase(name, '-');
+                           std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
                            return name;
                          });
 

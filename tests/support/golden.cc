@@ -17,14 +17,46 @@ std::string golden_path(const std::string& name) { return source_path("tests/gol
 
 Golden::Golden(const std::string& name) {
   const std::string folder = golden_path(name);
+  std::ifstream(folder + "/golden.json") ? read_one_file(folder) : read_manifest(folder);
+}
+
+void Golden::read_one_file(const std::string& folder) {
   std::ifstream header(folder + "/golden.json");
-  std::ifstream body(folder + "/golden.bin", std::ios::binary);
-  if (!header || !body) throw std::runtime_error("no golden data in " + folder);
-  data_.assign(std::istreambuf_iterator<char>(body), {});
+  append(folder + "/golden.bin");
   const nlohmann::json json = nlohmann::json::parse(header);
   for (const auto& [key, value] : json.at("arrays").items())
     arrays_.push_back(
         {key, value.at("dtype"), value.at("shape"), value.at("offset"), value.at("bytes")});
+}
+
+// Prompts and greedy tokens stand in the manifest itself; here they become arrays p0.ids,
+// p0.greedy.
+void Golden::read_manifest(const std::string& folder) {
+  std::ifstream file(folder + "/manifest.json");
+  if (!file) throw std::runtime_error("no golden data in " + folder);
+  const nlohmann::json json = nlohmann::json::parse(file);
+  for (const auto& tensor : json.at("tensors")) {
+    const size_t offset = data_.size();
+    append(folder + "/" + tensor.at("file").get<std::string>());
+    const bool is_float = tensor.at("dtype") == "float32";
+    arrays_.push_back({tensor.at("name"), is_float ? "f32" : "i32", tensor.at("shape"), offset,
+                       data_.size() - offset});
+  }
+  const nlohmann::json& prompts = json.at("prompts");
+  for (size_t p = 0; p < prompts.size(); ++p)
+    for (const auto& [key, name] : {std::pair("tokens", "ids"), std::pair("greedy", "greedy")}) {
+      const std::vector<int32_t> ids = prompts[p].at(key);
+      const size_t offset = data_.size(), bytes = ids.size() * sizeof(int32_t);
+      data_.resize(offset + bytes);
+      std::memcpy(data_.data() + offset, ids.data(), bytes);
+      arrays_.push_back({"p" + std::to_string(p) + "." + name, "i32", {ids.size()}, offset, bytes});
+    }
+}
+
+void Golden::append(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("no golden data " + path);
+  data_.insert(data_.end(), std::istreambuf_iterator<char>(file), {});
 }
 
 bool Golden::has(const std::string& array) const {

@@ -15,7 +15,8 @@ std::string golden_path(const std::string& name);
 
 class Golden {
  public:
-  // golden.json and golden.bin of tests/golden/<name>. Throws when they are not there.
+  // golden.json and golden.bin of tests/golden/<name>, or the manifest.json there and the files it
+  // names. Throws when they are not there.
   explicit Golden(const std::string& name);
 
   bool has(const std::string& array) const;
@@ -31,6 +32,9 @@ class Golden {
     std::vector<size_t> shape;
     size_t offset = 0, bytes = 0;
   };
+  void read_one_file(const std::string& folder);
+  void read_manifest(const std::string& folder);
+  void append(const std::string& path);
   const Array& find(const std::string& array) const;
   template <class T>
   std::vector<T> read(const std::string& array, const char* dtype) const;
