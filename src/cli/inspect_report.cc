@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "checkpoint/inventory.h"
+#include "cli/inspect_dimensions.h"
 #include "cli/units.h"
 #include "model/family.h"
 
@@ -16,7 +17,6 @@ namespace deltafin::cli {
 
 using checkpoint::Completeness;
 using checkpoint::Inventory;
-using checkpoint::KimiConfig;
 using checkpoint::ModelContract;
 using checkpoint::Problem;
 using checkpoint::ProblemKind;
@@ -25,47 +25,6 @@ using checkpoint::Survey;
 using nlohmann::ordered_json;
 
 namespace {
-
-const char* name_of(checkpoint::ExpertFormat format) {
-  switch (format) {
-    case checkpoint::ExpertFormat::Mxfp4:
-      return "mxfp4";
-    case checkpoint::ExpertFormat::Plain:
-      return "plain";
-  }
-  return "";
-}
-
-const char* name_of(checkpoint::MixerKind kind) {
-  switch (kind) {
-    case checkpoint::MixerKind::Kda:
-      return "kda";
-    case checkpoint::MixerKind::Mla:
-      return "mla";
-    case checkpoint::MixerKind::GatedDeltaNet:
-      return "gated_delta_net";
-    case checkpoint::MixerKind::GroupedQuery:
-      return "grouped_query";
-  }
-  return "";
-}
-
-const char* name_of(checkpoint::FfnKind kind) {
-  switch (kind) {
-    case checkpoint::FfnKind::Dense:
-      return "dense";
-    case checkpoint::FfnKind::Moe:
-      return "moe";
-  }
-  return "";
-}
-
-// That of the first layer that has experts; they are all alike.
-const checkpoint::ExpertContract* experts_of(const ModelContract& contract) {
-  for (const checkpoint::LayerContract& layer : contract.layers)
-    if (layer.experts) return &*layer.experts;
-  return nullptr;
-}
 
 // Lines of "name    value", with a blank line between blocks.
 class Table {
@@ -86,30 +45,9 @@ class Table {
 };
 
 void add_architecture(Table& table, const ModelContract& contract, const Inventory& inventory) {
-  const KimiConfig& kimi = *contract.kimi();
   table.line("architecture", contract.architecture);
-  table.line("layers",
-             fmt::format("{}: {} KDA, {} MLA; {} dense, {} with experts", contract.layers.size(),
-                         inventory.layers_of(checkpoint::MixerKind::Kda),
-                         inventory.layers_of(checkpoint::MixerKind::Mla),
-                         inventory.layers_of(checkpoint::FfnKind::Dense),
-                         inventory.layers_of(checkpoint::FfnKind::Moe)));
-  table.line("widths", fmt::format("hidden {}, vocabulary {}, at most {} positions",
-                                   kimi.hidden_size, with_separators(kimi.vocab_size),
-                                   with_separators(contract.max_positions)));
-  table.line("KDA", fmt::format("{} heads of {}, convolution over {}", kimi.kda_head_count,
-                                kimi.kda_head_dim, kimi.conv_taps));
-  table.line("MLA", fmt::format("{} heads, keys {} + {}, values {}, latent {}", kimi.mla_head_count,
-                                kimi.qk_nope_head_dim, kimi.qk_rope_head_dim, kimi.v_head_dim,
-                                kimi.kv_lora_rank));
-  table.line("dense", fmt::format("{} wide", kimi.dense_intermediate_size));
-  if (const checkpoint::ExpertContract* experts = experts_of(contract))
-    table.line(
-        "experts",
-        fmt::format("{} a layer, {} a token, {} shared; {} -> {}, {}", experts->expert_count,
-                    kimi.experts_per_token, kimi.shared_expert_count, experts->input_dim,
-                    experts->inner_dim,
-                    experts->format == checkpoint::ExpertFormat::Mxfp4 ? "MXFP4" : "BF16 or F32"));
+  for (const DimensionLine& line : dimension_lines(contract, inventory))
+    table.line(line.name, line.value);
   table.line("parameters", fmt::format("{} ({}), active for a token {} ({})",
                                        human_count(inventory.parameter_count),
                                        with_separators(inventory.parameter_count),
@@ -121,9 +59,14 @@ void add_bytes(Table& table, const Inventory& inventory) {
   table.bytes("embedding", inventory.embedding_bytes);
   table.bytes("output head", inventory.lm_head_bytes);
   table.bytes("trunk", inventory.trunk_bytes);
-  table.bytes("routed experts", inventory.routed_bytes);
+  if (inventory.routed_bytes != 0) table.bytes("routed experts", inventory.routed_bytes);
   table.bytes("total", inventory.total_bytes());
   table.block();
+  if (inventory.routed_bytes == 0) {
+    table.bytes("cold, a token", inventory.cold_trunk_bytes);
+    table.raw("  what one token reads when nothing is in memory");
+    return;
+  }
   table.bytes("one expert", inventory.expert_bytes);
   table.bytes("cold, a token", inventory.cold_expert_bytes);
   table.raw("  experts that one token reads when none is in memory");
@@ -198,43 +141,13 @@ std::string verdict(const Survey& survey) {
                      count == 1 ? "problem" : "problems");
 }
 
-// ------------------------------------------------------------------------------------------ JSON
-// ---
-
-ordered_json dimensions_json(const ModelContract& contract) {
-  const KimiConfig& kimi = *contract.kimi();
-  ordered_json json = {
-      {"hidden_size", kimi.hidden_size},
-      {"vocab_size", kimi.vocab_size},
-      {"max_positions", contract.max_positions},
-      {"kda_head_count", kimi.kda_head_count},
-      {"kda_head_dim", kimi.kda_head_dim},
-      {"conv_taps", kimi.conv_taps},
-      {"mla_head_count", kimi.mla_head_count},
-      {"kv_lora_rank", kimi.kv_lora_rank},
-      {"qk_nope_head_dim", kimi.qk_nope_head_dim},
-      {"qk_rope_head_dim", kimi.qk_rope_head_dim},
-      {"v_head_dim", kimi.v_head_dim},
-      {"dense_intermediate_size", kimi.dense_intermediate_size},
-  };
-  if (const checkpoint::ExpertContract* experts = experts_of(contract))
-    json["experts"] = {
-        {"count", experts->expert_count},     {"per_token", kimi.experts_per_token},
-        {"shared", kimi.shared_expert_count}, {"input_dim", experts->input_dim},
-        {"inner_dim", experts->inner_dim},    {"format", name_of(experts->format)},
-    };
-  return json;
-}
+// --- JSON ---
 
 void add_contract(ordered_json& json, const ModelContract& contract) {
   const Inventory inventory = take_inventory(contract);
   const state::Layout layout = model::state_layout(contract);
   json["architecture"] = contract.architecture;
-  json["layers"] = {{"count", contract.layers.size()},
-                    {"kda", inventory.layers_of(checkpoint::MixerKind::Kda)},
-                    {"mla", inventory.layers_of(checkpoint::MixerKind::Mla)},
-                    {"dense", inventory.layers_of(checkpoint::FfnKind::Dense)},
-                    {"moe", inventory.layers_of(checkpoint::FfnKind::Moe)}};
+  json["layers"] = layer_counts_json(contract, inventory);
   json["dimensions"] = dimensions_json(contract);
   json["parameters"] = {{"total", inventory.parameter_count},
                         {"active", inventory.active_parameter_count}};

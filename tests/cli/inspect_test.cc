@@ -89,6 +89,115 @@ TEST(Inspect, LooksAtAConfigAlone) {
               HasSubstr("KimiK3ForConditionalGeneration"));
 }
 
+json inspect_config(const char* name) {
+  const std::string path = in_repository(std::string("tests/golden/configs/") + name);
+  const Outcome outcome = run_program({"inspect", "--config", path, "--json"});
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  return json::parse(outcome.out);
+}
+
+std::string inspect_config_as_text(const char* name) {
+  return run_program(
+             {"inspect", "--config", in_repository(std::string("tests/golden/configs/") + name)})
+      .out;
+}
+
+TEST(Inspect, KnowsQwen35FromItsConfigAlone) {
+  const json report = inspect_config("qwen3.5-122b-a10b.json");
+  EXPECT_EQ(report.at("layers").dump(),
+            R"({"count":48,"dense":0,"gated_delta_net":36,"grouped_query":12,"moe":48})");
+  EXPECT_EQ(report.at("parameters").at("total"), 122'111'526'912);
+  const json& bytes = report.at("bytes");
+  EXPECT_EQ(bytes.at("one_expert"), 18'874'368);
+  EXPECT_EQ(bytes.at("cold_experts_per_token"), 7'247'757'312);
+  EXPECT_EQ(bytes.at("routed_experts"), 48ull * 256 * 18'874'368);
+  // All tensors of the release but prediction layer and vision tower.
+  EXPECT_EQ(bytes.at("total"), 250'173'007'840 - 5'949'940'192);
+  // 12 layers with keys and values of 2 heads of 256; 36 with 3 rows of 12288 channels and 64
+  // matrices of 128 x 128.
+  EXPECT_EQ(report.at("state").at("bytes_per_token"), 12 * 2 * 2 * 256 * 4);
+  EXPECT_EQ(report.at("state").at("bytes_per_sequence"), 36 * (3 * 12288 + 64 * 128 * 128) * 4);
+  EXPECT_EQ(report.at("dimensions").at("delta_value_head_count"), 64);
+  EXPECT_EQ(report.at("dimensions").at("rotary_dim"), 64);
+  EXPECT_EQ(report.at("dimensions").at("experts").at("shared_dim"), 1024);
+  EXPECT_EQ(report.at("unknown_config_fields").size(), 0u);
+
+  const std::string text = inspect_config_as_text("qwen3.5-122b-a10b.json");
+  for (const char* part :
+       {"Qwen3_5MoeForConditionalGeneration",
+        "48: 36 Gated DeltaNet, 12 attention; 48 with experts",
+        "16 key heads of 128, 64 value heads of 128, convolution over 4",
+        "32 heads of 256, 2 of keys and values, 64 rotated, gated",
+        "256 a layer, 8 a token, 1 shared (1024 wide, gated); 3072 -> 1024, BF16 or F32",
+        "7,247,757,312 bytes", "18,874,368 bytes"})
+    EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(text, Not(HasSubstr("dense")));
+}
+
+TEST(Inspect, KnowsQwen3MoeFromItsConfigAlone) {
+  const json report = inspect_config("qwen3-30b-a3b.json");
+  EXPECT_EQ(report.at("layers").dump(),
+            R"({"count":48,"dense":0,"gated_delta_net":0,"grouped_query":48,"moe":48})");
+  EXPECT_EQ(report.at("bytes").at("total"), 61'064'245'248);
+  EXPECT_EQ(report.at("bytes").at("cold_experts_per_token"), 48 * 8 * 9'437'184ll);
+  EXPECT_EQ(report.at("dimensions").at("experts").at("shared"), 0);
+  EXPECT_FALSE(report.at("dimensions").contains("conv_taps"));
+  const std::string text = inspect_config_as_text("qwen3-30b-a3b.json");
+  EXPECT_THAT(text, HasSubstr("128 a layer, 8 a token, none shared; 2048 -> 768"));
+  EXPECT_THAT(text, Not(HasSubstr("DeltaNet")));
+}
+
+TEST(Inspect, KnowsADenseModelWhoseEmbeddingIsItsHead) {
+  const json report = inspect_config("qwen3-0.6b.json");
+  EXPECT_EQ(report.at("layers").at("dense"), 28);
+  EXPECT_EQ(report.at("parameters").at("total"), 596'049'920);
+  EXPECT_EQ(report.at("parameters").at("active"), 596'049'920);
+  EXPECT_EQ(report.at("bytes").at("total"), 1'503'264'768);
+  EXPECT_EQ(report.at("bytes").at("one_expert"), 0);
+  EXPECT_EQ(report.at("dimensions").at("tied_embeddings"), true);
+  EXPECT_FALSE(report.at("dimensions").contains("experts"));
+  EXPECT_EQ(report.at("state").at("bytes_per_sequence"), 0);
+  const std::string text = inspect_config_as_text("qwen3-0.6b.json");
+  EXPECT_THAT(text, AllOf(HasSubstr("28: 28 attention; 28 dense"), HasSubstr("3072 wide"),
+                          HasSubstr("the embedding is the output head"),
+                          HasSubstr("what one token reads when nothing is in memory")));
+  EXPECT_THAT(text, Not(HasSubstr("expert")));
+}
+
+TEST(Inspect, KeepsTheKeysOfTheKimiFamily) {
+  const json report = inspect_config("kimi-k3.json");
+  EXPECT_EQ(report.at("layers").dump(), R"({"count":93,"dense":1,"kda":69,"mla":24,"moe":92})");
+  EXPECT_EQ(report.at("bytes").at("cold_experts_per_token"), 25'829'572'608);
+  for (const char* key :
+       {"hidden_size", "vocab_size", "max_positions", "kda_head_count", "kda_head_dim", "conv_taps",
+        "mla_head_count", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim",
+        "dense_intermediate_size"})
+    EXPECT_TRUE(report.at("dimensions").contains(key)) << key;
+  EXPECT_EQ(report.at("dimensions").at("experts").dump(),
+            R"({"count":896,"format":"mxfp4","inner_dim":3072,"input_dim":3584,"per_token":16,)"
+            R"("shared":2})");
+}
+
+TEST(Inspect, ShowsEveryLayoutOfTheQwenFamily) {
+  for (const char* const name :
+       {"tiny-qwen3.5-moe", "tiny-qwen3-moe", "tiny-qwen3", "tiny-qwen3-single"}) {
+    const std::string model = in_repository(std::string("tests/golden/") + name);
+    const Outcome outcome = run_program({"inspect", model});
+    EXPECT_EQ(outcome.exit_status, 0) << name;
+    EXPECT_THAT(outcome.out, HasSubstr("complete: it can be run")) << name;
+    EXPECT_THAT(outcome.out, Not(HasSubstr("incomplete"))) << name;
+  }
+  const json report = json::parse(
+      run_program({"inspect", in_repository("tests/golden/tiny-qwen3.5-moe"), "--json"}).out);
+  EXPECT_EQ(report.at("bytes").at("total"), report.at("checkpoint").at("found_bytes"));
+  const json& ignored = report.at("checkpoint").at("ignored_tensors");
+  ASSERT_EQ(ignored.size(), 2u);
+  EXPECT_EQ(ignored[0].at("pattern"), "model.visual.*");
+  EXPECT_EQ(ignored[1].at("pattern"), "mtp.*");
+  EXPECT_EQ(report.at("checkpoint").at("layers")[3].at("mixer"), "grouped_query");
+  EXPECT_EQ(report.at("checkpoint").at("layers")[4].at("mixer"), "gated_delta_net");
+}
+
 TEST(Inspect, NamesTensorsThatItIgnoresAndFieldsItDoesNotKnow) {
   const ScratchFolder folder;
   const std::string model = folder.copy_of("models/demo");
