@@ -18,8 +18,11 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr const char* kFixtures[] = {"tests/golden/tiny-k3", "tests/golden/wide-k3",
-                                     "tests/golden/tiny-kimi-linear", "models/demo"};
+constexpr const char* kFixtures[] = {
+    "tests/golden/tiny-k3",          "tests/golden/wide-k3",
+    "tests/golden/tiny-kimi-linear", "models/demo",
+    "tests/golden/tiny-qwen3.5-moe", "tests/golden/tiny-qwen3-moe",
+    "tests/golden/tiny-qwen3",       "tests/golden/tiny-qwen3-single"};
 
 // A folder that is gone when the test is.
 class TemporaryFolder {
