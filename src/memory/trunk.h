@@ -59,8 +59,9 @@ struct TrunkProgress {
 
 class Trunk {
  public:
-  // Reads every trunk tensor; not an optional output head that is a copy of the embedding. `progress` (may be empty) is called on the calling thread.
-  // Errors: OverBudget when the memory cannot be mapped; Io naming file and offset; Cancelled.
+  // Reads every trunk tensor; not an optional output head that is a copy of the embedding.
+  // `progress` (may be empty) is called on the calling thread. Errors: OverBudget when the memory
+  // cannot be mapped; Io naming file and offset; Cancelled.
   static Result<Trunk> load(const checkpoint::Checkpoint& checkpoint, io::Reader& reader,
                             const std::function<void(const TrunkProgress&)>& progress,
                             const CancelToken& cancel);
