@@ -33,7 +33,9 @@ class ByteTokenizer final : public text::Tokenizer {
 
 checkpoint::ModelContract contract() {
   checkpoint::ModelContract contract;
-  contract.family = checkpoint::KimiConfig{.vocab_size = 128};
+  checkpoint::KimiConfig kimi;
+  kimi.vocab_size = 128;
+  contract.family = kimi;
   contract.max_positions = 5;
   return contract;
 }
