@@ -14,7 +14,7 @@ set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -DDELTAFIN_DCHECK=1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 
 set(DELTAFIN_SANITIZE "" CACHE STRING "comma separated sanitizers, empty for none")
-option(DELTAFIN_FUZZ "build the libFuzzer targets (clang only)" OFF)
+option(DELTAFIN_FUZZ "build the libFuzzer targets, too (clang only)" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -ffp-contract=off
                     -fno-math-errno)
@@ -30,13 +30,16 @@ if(DELTAFIN_SANITIZE)
     add_compile_options(-Wno-pass-failed)
   endif()
 endif()
+
+# What a fuzzer follows: rooms that are no COLD ones. In kernels it would only slow down tests.
 if(DELTAFIN_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
+  set(DELTAFIN_COVERAGE -fsanitize=fuzzer-no-link)
+  set(DELTAFIN_NO_COVERAGE -fno-sanitize=fuzzer-no-link)
 endif()
 
 # Kernel files are optimised in every build (a checked build would take minutes over its tests), and each
 # is compiled for exactly the instruction set it is named after.
-set(DELTAFIN_AVX2_FLAGS -O3 -mavx2 -mfma -mbmi -mbmi2)
+set(DELTAFIN_AVX2_FLAGS ${DELTAFIN_NO_COVERAGE} -O3 -mavx2 -mfma -mbmi -mbmi2)
 set(DELTAFIN_AVX512_FLAGS ${DELTAFIN_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512dq -mavx512vl
                           -mprefer-vector-width=512)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -46,14 +49,15 @@ endif()
 function(deltafin_kernel_flags)
   set(numerics ${CMAKE_SOURCE_DIR}/src/numerics)
   set_source_files_properties(${numerics}/kernels_baseline.cc ${numerics}/kernels_neon.cc PROPERTIES
-    COMPILE_OPTIONS "-O3")
+    COMPILE_OPTIONS "${DELTAFIN_NO_COVERAGE};-O3" SKIP_PRECOMPILE_HEADERS ON)
   # This test compares every float with a reference in double: hours without an optimiser.
-  set_source_files_properties(${numerics}/elementary_test.cc PROPERTIES COMPILE_OPTIONS "-O2")
+  set_source_files_properties(${numerics}/elementary_test.cc PROPERTIES COMPILE_OPTIONS "-O2"
+    SKIP_PRECOMPILE_HEADERS ON)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()
   endif()
   set_source_files_properties(${numerics}/kernels_avx2.cc PROPERTIES
-    COMPILE_OPTIONS "${DELTAFIN_AVX2_FLAGS}")
+    COMPILE_OPTIONS "${DELTAFIN_AVX2_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
   set_source_files_properties(${numerics}/kernels_avx512.cc PROPERTIES
-    COMPILE_OPTIONS "${DELTAFIN_AVX512_FLAGS}")
+    COMPILE_OPTIONS "${DELTAFIN_AVX512_FLAGS}" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()

@@ -1,9 +1,10 @@
-# deltafin_room(NAME [ROOMS room...] [LIBRARIES lib...])
+# deltafin_room(NAME [COLD] [ROOMS room...] [LIBRARIES lib...])
 #
 # src/NAME/*.cc becomes the static library NAME; src/NAME/*_test.cc the test program NAME_test.
-# ROOMS is who NAME may include. Headers are found as "room/file.h".
+# ROOMS is who NAME may include. Headers are found as "room/file.h". COLD: no test waits for this room,
+# but its templates take an optimiser long, so checked builds do without.
 function(deltafin_room name)
-  cmake_parse_arguments(ARG "" "" "ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "" "ROOMS;LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc
        ${CMAKE_SOURCE_DIR}/src/${name}/*/*.cc)
   set(tests ${sources})
@@ -14,6 +15,13 @@ function(deltafin_room name)
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC ${ARG_ROOMS} ${ARG_LIBRARIES})
+  if(ARG_COLD AND CMAKE_BUILD_TYPE STREQUAL Dev)
+    target_compile_options(${name} PRIVATE -O0)
+    precompiled_headers(${name} unoptimised)
+  else()
+    target_compile_options(${name} PRIVATE ${DELTAFIN_COVERAGE})
+    precompiled_headers(${name} optimised)
+  endif()
   if(tests)
     deltafin_test(${name}_test SOURCES ${tests} LIBRARIES ${name})
   endif()
@@ -30,6 +38,7 @@ function(deltafin_test name)
   # What a test does itself is never worth optimising, and gmock doubles its compile time with -O2.
   target_compile_options(${name} PRIVATE -O0)
   target_compile_definitions(${name} PRIVATE DELTAFIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  precompiled_headers(${name} unoptimised)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-*Full.*"
                        PROPERTIES LABELS quick TIMEOUT 120)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "*Full.*"
