@@ -19,7 +19,7 @@ void QueryScratch::fit(const CacheColumns& columns) {
   next.at_least(kQueriesAtOnce * columns.value_dim);
 }
 
-void attend(const Context& context, const state::Transaction& transaction, size_t layer,
+void attend(const numerics::Kernels& kernels, const state::Transaction& transaction, size_t layer,
             const CacheColumns& columns, float scale, const QueryBlock& block,
             QueryScratch& scratch) {
   const uint64_t first_position = transaction.base() + block.first_row;
@@ -48,14 +48,12 @@ void attend(const Context& context, const state::Transaction& transaction, size_
     const float* page = transaction.cache_page(layer, start / kAttentionChunk);
     chunk.keys = page + columns.first_key;
     chunk.values = page + columns.first_value;
-    context.kernels.attention_chunk(chunk, scratch.scores.data(),
-                                    (start == 0 ? running : next).from(first));
+    kernels.attention_chunk(chunk, scratch.scores.data(),
+                            (start == 0 ? running : next).from(first));
     if (start > 0)
-      context.kernels.attention_fold(running.from(first), next.from(first), chunk.query_count,
-                                     value_dim);
+      kernels.attention_fold(running.from(first), next.from(first), chunk.query_count, value_dim);
   }
-  context.kernels.attention_finish(running, block.size(), value_dim, scratch.attended.data(),
-                                   value_dim);
+  kernels.attention_finish(running, block.size(), value_dim, scratch.attended.data(), value_dim);
 }
 
 QueryBlocks::QueryBlocks(size_t row_count, size_t group_count, size_t heads_per_group,

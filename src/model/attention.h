@@ -5,7 +5,8 @@
 #include <span>
 
 #include "base/floats.h"
-#include "model/model.h"
+#include "numerics/kernels.h"
+#include "state/sequence_state.h"
 
 namespace deltafin::model {
 
@@ -41,7 +42,7 @@ struct QueryScratch {
 
 // scratch.attended[q] = softmax(queries[q] . keys * scale) values, over the positions up to the
 // query's own.
-void attend(const Context& context, const state::Transaction& transaction, size_t layer,
+void attend(const numerics::Kernels& kernels, const state::Transaction& transaction, size_t layer,
             const CacheColumns& columns, float scale, const QueryBlock& block,
             QueryScratch& scratch);
 

@@ -95,8 +95,8 @@ void GroupedQueryAttention::run_block(const Context& context, size_t layer, cons
     for (size_t head = 0; head < block.head_count; ++head)
       std::memcpy(scratch.queries.data() + (row * block.head_count + head) * head_dim,
                   query_of(row, head), head_dim * sizeof(float));
-  attend(context, *segment.transaction, layer, columns, float(1.0 / std::sqrt(double(head_dim))),
-         block, scratch);
+  const float scale = float(1.0 / std::sqrt(double(head_dim)));
+  attend(context.kernels, *segment.transaction, layer, columns, scale, block, scratch);
   for (size_t row = 0; row < block.row_count; ++row) {
     float* to = out.row(segment.first_row + block.first_row + row) + block.first_head * head_dim;
     for (size_t head = 0; head < block.head_count; ++head, to += head_dim) {

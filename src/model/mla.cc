@@ -77,7 +77,7 @@ void run_block(Context& context, const KimiConfig& config, const LayerWeights& w
                   extra * sizeof(float));
   }
   const float scale = float(1.0 / std::sqrt(double(nope + extra)));
-  attend(context, *segment.transaction, layer, columns, scale, block, scratch);
+  attend(context.kernels, *segment.transaction, layer, columns, scale, block, scratch);
   for (size_t i = 0; i < block.head_count; ++i) {
     const size_t head = block.first_head + i;
     const WeightMatrix value = head_weights(config, weights, head).value;
