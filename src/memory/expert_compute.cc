@@ -43,14 +43,17 @@ Status ExpertCompute::run(std::span<const ExpertJob> jobs, const ExpertBatch& ba
 }
 
 void ExpertCompute::run_pieces(const ExpertBatch& batch, float* outputs) {
-  const WeightMatrix& gate = pieces_.front().weights->gate;
-  const WeightMatrix& up = pieces_.front().weights->up;
-  const size_t input = gate.cols, inner = gate.rows;
+  // All experts of a layer have the same shape, but each its own formats.
+  const auto formats_differ = [](const Piece& piece) {
+    return piece.weights->gate.format != piece.weights->up.format;
+  };
+  const WeightMatrix& any_gate = pieces_.front().weights->gate;
+  const size_t input = any_gate.cols, inner = any_gate.rows;
   const size_t columns = pieces_.back().column + pieces_.back().edges.size();
   input_stride_ = packed_size(input);
   inner_stride_ = packed_size(inner);
   packed_gate_.at_least(columns * input_stride_);
-  if (gate.format != up.format) packed_up_.at_least(columns * input_stride_);
+  if (std::ranges::any_of(pieces_, formats_differ)) packed_up_.at_least(columns * input_stride_);
   gate_.at_least(columns * inner);
   up_.at_least(columns * inner);
   packed_inner_.at_least(columns * inner_stride_);
@@ -58,11 +61,12 @@ void ExpertCompute::run_pieces(const ExpertBatch& batch, float* outputs) {
 
   team_.parallel_for(pieces_.size(), [&](size_t index) {
     const Piece& piece = pieces_[index];
+    const WeightMatrix &gate = piece.weights->gate, &up = piece.weights->up;
     for (size_t i = 0; i < piece.edges.size(); ++i) {
       const float* row = batch.rows + batch.edges[piece.edges[i]].row * input;
       const size_t at = (piece.column + i) * input_stride_;
       kernels_.pack_column(gate.format, row, input, packed_gate_.data() + at);
-      if (gate.format != up.format)
+      if (formats_differ(piece))
         kernels_.pack_column(up.format, row, input, packed_up_.data() + at);
     }
   });

@@ -148,6 +148,18 @@ TEST(ExpertComputeTeam, OfSeveralJobsEqualsEachEdgeAlone) {
   expect_each_edge_alone(TestBatch(kMixed, 101, 137, 30, kEdges), {});
 }
 
+TEST(ExpertComputeTeam, TakesEachExpertInFormatsOfItsOwn) {
+  constexpr WeightFormat kF32 = WeightFormat::F32, kBf16 = WeightFormat::Bf16;
+  constexpr Formats kFormats[] = {
+      {kBf16, kBf16, kBf16}, {kF32, kF32, kF32}, {kF32, kBf16, kF32}, kMixed};
+  constexpr size_t kEdges[] = {3, 2, 1, 7, 1, 30};
+  TestBatch test(kFormats[0], 101, 137, 30, kEdges);
+  Random random(43);
+  for (size_t expert = 0; expert < test.experts.size(); ++expert)
+    test.experts[expert] = TestExpert(random, kFormats[expert % std::size(kFormats)], 101, 137);
+  expect_each_edge_alone(test, {});
+}
+
 TEST(ExpertComputeTeam, CutsJobsWhereItsColumnsEnd) {
   constexpr size_t kEdges[] = {1, 64, 0, 65, 3, 130};
   expect_each_edge_alone(TestBatch(kMxfp4, 96, 160, 130, kEdges), {});
