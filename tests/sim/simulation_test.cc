@@ -27,21 +27,43 @@ using engine::Sequence;
 using test::expect_same_bits;
 using testing::HasSubstr;
 
-const char* const kCheckpoint = "tiny-k3";
+struct Subject {
+  const char* checkpoint;  // under tests/golden
+  const char* golden;
+  const char* logits;  // of prompt 1
+  double logits_bound;
+  const char* first_shard;
+  uint64_t trunk_offset;  // of a byte there that belongs to the trunk
+  uint64_t expert_bytes;
+  // Probability of either kind of fault in a read: some runs are to fail, and some not.
+  float permanent_faults;
+};
 
-std::vector<TokenId> prompt() { return test::to_tokens(test::Golden("golden-k3").i32("p1.ids")); }
+// Experts with scales; two stacks of tensors for all experts of a layer; three tensors an expert.
+constexpr Subject kSubjects[] = {
+    {"tiny-k3", "golden-k3", "p1.logits", 3e-4, "model-00001-of-000011.safetensors", 100'000,
+     3 * (32 * 64 / 2 + 32 * 64 / 32), 0.002f},
+    {"tiny-qwen3.5-moe", "tiny-qwen3.5-moe/goldens", "p1.logits.f64run", 3e-4,
+     "model-00001-of-00003.safetensors", 50'000, 3 * 32 * 64 * 2, 0.002f},
+    {"tiny-qwen3-moe", "tiny-qwen3-moe/goldens", "p1.logits.f64run", 5e-5,
+     "model-00001-of-00003.safetensors", 50'000, 3 * 32 * 64 * 2, 0.006f},
+};
 
-// An engine on a simulated disk that shows the golden checkpoint.
+std::vector<TokenId> prompt_of(const Subject& subject) {
+  return test::to_tokens(test::Golden(subject.golden).i32("p1.ids"));
+}
+
+// An engine on a simulated disk that shows a golden checkpoint.
 struct Simulation {
-  explicit Simulation(uint64_t seed, uint64_t cache_bytes = 1)
-      : storage(real), reader(io::make_simulated_reader({.seed = seed}, clock)) {
+  explicit Simulation(const Subject& shown, uint64_t seed, uint64_t cache_bytes = 1)
+      : subject(shown), storage(real), reader(io::make_simulated_reader({.seed = seed}, clock)) {
     options.expert_cache_bytes = cache_bytes;  // 1: almost every expert is read again
     options.thread_count = 2;
   }
 
   Result<std::unique_ptr<Engine>> open() {
     return Engine::open({.storage = storage, .reader = *reader, .clock = clock},
-                        test::golden_path(kCheckpoint), options, {}, never);
+                        test::golden_path(subject.checkpoint), options, {}, never);
   }
 
   Status run(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens,
@@ -59,6 +81,7 @@ struct Simulation {
     return {};
   }
 
+  const Subject& subject;
   io::PosixStorage real;
   io::SimulatedStorage storage;
   SimulatedClock clock;
@@ -67,18 +90,29 @@ struct Simulation {
   const CancelToken never;
 };
 
-std::vector<float> quiet_logits() {
-  test::EngineFixture fixture(test::golden_path(kCheckpoint));
-  Sequence sequence = fixture.engine().new_sequence();
-  const std::vector<TokenId> tokens = prompt();
-  return test::all_logits(fixture.engine(), sequence, tokens, tokens.size());
-}
+class SimulationTest : public testing::TestWithParam<Subject> {
+ protected:
+  std::vector<float> quiet_logits() const {
+    test::EngineFixture fixture(test::golden_path(GetParam().checkpoint));
+    Sequence sequence = fixture.engine().new_sequence();
+    return test::all_logits(fixture.engine(), sequence, prompt_, prompt_.size());
+  }
 
-TEST(Simulation, DelaysReorderingAndTransientFaultsDoNotChangeABit) {
+  const std::vector<TokenId> prompt_ = prompt_of(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Checkpoints, SimulationTest, testing::ValuesIn(kSubjects),
+                         [](const testing::TestParamInfo<Subject>& subject) {
+                           std::string name = subject.param.checkpoint;
+                           std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+                           return name;
+                         });
+
+TEST_P(SimulationTest, DelaysReorderingAndTransientFaultsDoNotChangeABit) {
   const std::vector<float> expected = quiet_logits();
-  const std::vector<TokenId> tokens = prompt();
+  const std::vector<TokenId>& tokens = prompt_;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    Simulation simulation(seed, seed % 2 == 0 ? 1 : 100'000);
+    Simulation simulation(GetParam(), seed, seed % 2 == 0 ? 1 : 100'000);
     const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
     simulation.storage.set_faults(
         {.seed = seed, .eio_probability = 0.1f, .short_read_probability = 0.2f});
@@ -92,13 +126,13 @@ TEST(Simulation, DelaysReorderingAndTransientFaultsDoNotChangeABit) {
   }
 }
 
-TEST(Simulation, OneSeedGivesOneRun) {
+TEST_P(SimulationTest, OneSeedGivesOneRun) {
   std::vector<std::chrono::nanoseconds> ends;
   for (int i = 0; i < 2; ++i) {
-    Simulation simulation(77);
+    Simulation simulation(GetParam(), 77);
     const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
     Sequence sequence = engine->new_sequence();
-    ASSERT_TRUE(simulation.run(*engine, sequence, prompt()));
+    ASSERT_TRUE(simulation.run(*engine, sequence, prompt_));
     ends.push_back(simulation.clock.now());
   }
   EXPECT_EQ(ends[0], ends[1]);
@@ -106,19 +140,19 @@ TEST(Simulation, OneSeedGivesOneRun) {
 
 // A swarm of permanent faults: each run either has the right bits or fails cleanly, and once the
 // disk is healed the same sequence goes on as if nothing had been.
-TEST(Simulation, PermanentFaultsAreCleanErrorsAndTheNextRequestWorks) {
+TEST_P(SimulationTest, PermanentFaultsAreCleanErrorsAndTheNextRequestWorks) {
   const std::vector<float> expected = quiet_logits();
-  const std::vector<TokenId> tokens = prompt();
+  const std::vector<TokenId>& tokens = prompt_;
   const size_t vocab = expected.size() / tokens.size();
   int failures = 0;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
-    Simulation simulation(seed);
+    Simulation simulation(GetParam(), seed);
     const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
     Sequence sequence = engine->new_sequence();
     ASSERT_TRUE(simulation.run(*engine, sequence, std::span(tokens).first(5)));
     simulation.storage.set_faults({.seed = seed,
-                                   .eio_probability = 0.002f,
-                                   .short_read_probability = 0.002f,
+                                   .eio_probability = GetParam().permanent_faults,
+                                   .short_read_probability = GetParam().permanent_faults,
                                    .random_duration = io::FaultDuration::Permanent});
     const Status status = simulation.run(*engine, sequence, std::span(tokens).subspan(5));
     if (!status) {
@@ -143,21 +177,21 @@ TEST(Simulation, PermanentFaultsAreCleanErrorsAndTheNextRequestWorks) {
   EXPECT_LT(failures, 12) << "the faults are too frequent to test the other side";
 }
 
-TEST(Simulation, ATrunkThatCannotBeReadRefusesToOpenAndNamesTheFile) {
-  Simulation simulation(5);
+TEST_P(SimulationTest, ATrunkThatCannotBeReadRefusesToOpenAndNamesTheFile) {
+  Simulation simulation(GetParam(), 5);
   simulation.storage.set_faults(
-      {.ranges = {{.file = "model-00001-of-000011.safetensors", .offset = 100'000, .size = 1}}});
+      {.ranges = {{.file = GetParam().first_shard, .offset = GetParam().trunk_offset, .size = 1}}});
   const Result<std::unique_ptr<Engine>> engine = simulation.open();
   ASSERT_FALSE(engine);
   EXPECT_EQ(engine.error().code, ErrorCode::Io);
-  EXPECT_THAT(engine.error().what, HasSubstr("model-00001-of-000011.safetensors"));
+  EXPECT_THAT(engine.error().what, HasSubstr(GetParam().first_shard));
 }
 
 // Breaks one byte of one expert's scales in a copy of its shard.
 TEST(Simulation, AScaleOf255IsACleanErrorWhenThatExpertIsRead) {
-  Simulation simulation(6);
-  const checkpoint::Checkpoint checkpoint =
-      test::value_of(checkpoint::Checkpoint::open(simulation.real, test::golden_path(kCheckpoint)));
+  Simulation simulation(kSubjects[0], 6);
+  const checkpoint::Checkpoint checkpoint = test::value_of(checkpoint::Checkpoint::open(
+      simulation.real, test::golden_path(simulation.subject.checkpoint)));
   // Every expert of layer 3 gets a bad scale, so whichever is chosen first is refused.
   const uint32_t layer = 3;
   const checkpoint::TensorLocation& first =
@@ -174,7 +208,7 @@ TEST(Simulation, AScaleOf255IsACleanErrorWhenThatExpertIsRead) {
   simulation.storage.add_file(shard.path(), bytes);
   const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
   Sequence sequence = engine->new_sequence();
-  const Status status = simulation.run(*engine, sequence, prompt());
+  const Status status = simulation.run(*engine, sequence, prompt_of(simulation.subject));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::BadModel);
   EXPECT_THAT(status.error().what, HasSubstr("255"));
@@ -195,11 +229,11 @@ class CancelAtLayer final : public model::Observer {
   size_t layer_;
 };
 
-TEST(Simulation, ACancelInAnyLayerLeavesSequenceAndEngineUsable) {
+TEST_P(SimulationTest, ACancelInAnyLayerLeavesSequenceAndEngineUsable) {
   const std::vector<float> expected = quiet_logits();
-  const std::vector<TokenId> tokens = prompt();
+  const std::vector<TokenId>& tokens = prompt_;
   const size_t vocab = expected.size() / tokens.size();
-  Simulation simulation(9);
+  Simulation simulation(GetParam(), 9);
   const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
   Sequence sequence = engine->new_sequence();
   ASSERT_TRUE(simulation.run(*engine, sequence, std::span(tokens).first(5)));
@@ -266,7 +300,7 @@ struct Shard {
 
 // Shows every shard of the simulation's checkpoint changed by `change`.
 void rewrite_shards(Simulation& simulation, const std::function<void(Shard&)>& change) {
-  const std::string folder = test::golden_path(kCheckpoint);
+  const std::string folder = test::golden_path(simulation.subject.checkpoint);
   for (const io::DirectoryEntry& entry : test::value_of(simulation.real.list(folder))) {
     if (!entry.name.ends_with(".safetensors")) continue;
     const std::string path = io::join_path(folder, entry.name);
@@ -279,9 +313,9 @@ void rewrite_shards(Simulation& simulation, const std::function<void(Shard&)>& c
   }
 }
 
-TEST(Simulation, AnyOrderAndAlignmentOfTensorsInAShardGivesTheSameBits) {
+TEST_P(SimulationTest, AnyOrderAndAlignmentOfTensorsInAShardGivesTheSameBits) {
   const std::vector<float> expected = quiet_logits();
-  Simulation simulation(11);
+  Simulation simulation(GetParam(), 11);
   Random random(11);
   rewrite_shards(simulation, [&](Shard& shard) {
     for (size_t i = shard.tensors.size(); i > 1; --i)
@@ -290,7 +324,7 @@ TEST(Simulation, AnyOrderAndAlignmentOfTensorsInAShardGivesTheSameBits) {
   const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
   Sequence sequence = engine->new_sequence();
   std::vector<float> logits;
-  const Status status = simulation.run(*engine, sequence, prompt(), &logits);
+  const Status status = simulation.run(*engine, sequence, prompt_, &logits);
   ASSERT_TRUE(status) << status.error().what;
   expect_same_bits(logits, expected, "shuffled shards");
   // Several reads an expert now, so the order in which they complete matters.
@@ -298,8 +332,8 @@ TEST(Simulation, AnyOrderAndAlignmentOfTensorsInAShardGivesTheSameBits) {
 }
 
 // F32 has another order of summation than BF16, so here the bound is that of the goldens.
-TEST(Simulation, PlainTensorsMayBeF32InPlaceOfBf16) {
-  Simulation simulation(12);
+TEST_P(SimulationTest, PlainTensorsMayBeF32InPlaceOfBf16) {
+  Simulation simulation(GetParam(), 12);
   Random random(12);
   rewrite_shards(simulation, [&](Shard& shard) {
     for (Shard::Tensor& tensor : shard.tensors) {
@@ -314,23 +348,31 @@ TEST(Simulation, PlainTensorsMayBeF32InPlaceOfBf16) {
   const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
   Sequence sequence = engine->new_sequence();
   std::vector<float> logits;
-  const Status status = simulation.run(*engine, sequence, prompt(), &logits);
+  const Status status = simulation.run(*engine, sequence, prompt_, &logits);
   ASSERT_TRUE(status) << status.error().what;
-  EXPECT_LE(test::max_difference(logits, test::Golden("golden-k3").f32("p1.logits")), 3e-4);
+  EXPECT_LE(test::max_difference(logits, test::Golden(GetParam().golden).f32(GetParam().logits)),
+            GetParam().logits_bound);
 }
 
-TEST(Simulation, EachNeededExpertIsReadOncePerPassAndLayer) {
-  Simulation simulation(10);  // a cache of two experts: nothing survives from layer to layer
+TEST_P(SimulationTest, EachNeededExpertIsReadOncePerPassAndLayer) {
+  Simulation simulation(GetParam(),
+                        10);  // a cache of two experts: nothing survives from layer to layer
   const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
   Sequence sequence = engine->new_sequence();
-  ASSERT_TRUE(simulation.run(*engine, sequence, prompt()));
+  ASSERT_TRUE(simulation.run(*engine, sequence, prompt_));
   const memory::ExpertCounters counters = engine->snapshot().experts;
   EXPECT_EQ(counters.cache_slots, 2u);
   EXPECT_EQ(counters.misses, counters.experts_used - counters.hits);
-  EXPECT_LE(counters.misses, 8u * 32u);                 // MoE layers x experts
-  EXPECT_EQ(counters.edges, 8u * prompt().size() * 4);  // MoE layers x rows x top-4
-  const uint64_t expert_bytes = 3 * (32 * 64 / 2 + 32 * 64 / 32);
-  EXPECT_EQ(counters.bytes_read, counters.misses * expert_bytes);
+  const checkpoint::ModelContract& contract = engine->contract();
+  uint64_t moe_layers = 0, experts = 0;
+  for (const checkpoint::LayerContract& layer : contract.layers) {
+    if (!layer.experts) continue;
+    ++moe_layers;
+    experts += layer.experts->expert_count;
+  }
+  EXPECT_LE(counters.misses, experts);
+  EXPECT_EQ(counters.edges, moe_layers * prompt_.size() * contract.experts_per_token());
+  EXPECT_EQ(counters.bytes_read, counters.misses * GetParam().expert_bytes);
 }
 
 }  // namespace
