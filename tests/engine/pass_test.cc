@@ -60,7 +60,8 @@ TEST(Pass, GivesLogitsOfTheLastRowOrOfAllOrOfNone) {
 // The bound that decides how many rows a prefill pass may have is one.
 TEST(Pass, NeedsNoMoreWorkspaceThanItsModelSays) {
   for (const char* checkpoint :
-       {"tests/golden/tiny-k3", "tests/golden/tiny-kimi-linear", "models/demo"}) {
+       {"tests/golden/tiny-k3", "tests/golden/tiny-kimi-linear", "tests/golden/tiny-qwen3.5-moe",
+        "tests/golden/tiny-qwen3-moe", "tests/golden/tiny-qwen3", "models/demo"}) {
     constexpr size_t kRows = 600;
     constexpr uint64_t kBudget = uint64_t{100} << 20;
     EngineFixture fixture(test::source_path(checkpoint), {.activation_bytes = kBudget});
