@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/philox.h"
 #include "numerics/kernels.h"
 #include "numerics/router.h"
 #include "support/golden.h"
@@ -112,6 +113,25 @@ TEST_P(Operations, Normalise) {
   }
   expect_close(rms, golden().f32("norm.rms_1e-5"), 1e-6, "rms");
   expect_close(l2, golden().f32("norm.l2_1e-6"), 1e-6, "l2");
+}
+
+// The epsilon is of the size of the sum here. Logits do not tell it from one that bounds the norm,
+// or that is added to the mean.
+TEST_P(Operations, L2NormAddsItsEpsilonToTheSumOfSquares) {
+  Random random(17);
+  for (const size_t n : {16u, 32u, 128u, 130u})
+    for (const double length : {1e-6, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2}) {
+      std::vector<float> x(n), found(n), expected(n);
+      for (float& value : x)
+        value = float((double(random.uniform()) - 0.5) * length * std::sqrt(12.0 / double(n)));
+      double sum = 0;
+      for (const float value : x) sum += double(value) * double(value);
+      const float scale = 0.25f;
+      for (size_t i = 0; i < n; ++i)
+        expected[i] = float(double(x[i]) / std::sqrt(sum + 1e-6) * double(scale));
+      kernels().l2_norm(x.data(), scale, found.data(), n);
+      expect_close(found, expected, 1e-6, "l2");
+    }
 }
 
 TEST_P(Operations, ZeroCentredNormAddsOneToTheWeight) {
