@@ -225,16 +225,43 @@ TEST_P(Equivalence, ForksGoOnIndependently) {
                    test::all_logits(engine, fresh, next, 1), "parent after the fork");
 }
 
+std::vector<TokenId> random_ids(const engine::Engine& engine, size_t count) {
+  Random random(1234);
+  std::vector<TokenId> ids(count);
+  for (TokenId& id : ids) id = TokenId(random.below(engine.vocab_size()));
+  return ids;
+}
+
 // Long enough for a second page of the latent cache (positions 512 and on), from random tokens.
 TEST(EquivalenceAcrossPages, ChunkingDoesNotChangeABit) {
   EngineFixture fixture(test::golden_path("tiny-k3"), {.thread_count = 2});
   engine::Engine& engine = fixture.engine();
-  Random random(1234);
-  std::vector<TokenId> ids(560);
-  for (TokenId& id : ids) id = TokenId(random.below(engine.vocab_size()));
+  const std::vector<TokenId> ids = random_ids(engine, 560);
   Sequence one = engine.new_sequence(), two = engine.new_sequence();
   const std::vector<float> whole = test::all_logits(engine, one, ids, ids.size());
   expect_same_bits(test::all_logits(engine, two, ids, 97), whole, "chunks of 97");
+}
+
+// Grouped-query attention whose chunks are folded, with fewer key-value heads than threads: then
+// the heads of a group are divided too.
+TEST(EquivalenceAcrossPages, ThreadsBeyondTheKeyValueHeadsDoNotChangeABit) {
+  std::vector<float> expected;
+  const std::pair<size_t, size_t> threads_and_rows[] = {{1, 700}, {3, 700}, {9, 97}, {5, 257}};
+  for (const auto& [threads, rows] : threads_and_rows) {
+    EngineFixture fixture(test::golden_path("tiny-qwen3"), {.thread_count = threads});
+    engine::Engine& engine = fixture.engine();
+    ASSERT_LT(engine.contract().qwen()->kv_head_count, 3u);
+    const std::vector<TokenId> ids = random_ids(engine, 700);
+    Sequence sequence = engine.new_sequence();
+    // The last rows one at a time, as in decoding.
+    std::vector<float> logits = test::all_logits(engine, sequence, std::span(ids).first(690), rows);
+    const std::vector<float> last =
+        test::all_logits(engine, sequence, std::span(ids).last(10), threads == 1 ? 10 : 1);
+    logits.insert(logits.end(), last.begin(), last.end());
+    if (expected.empty()) expected = logits;
+    expect_same_bits(logits, expected,
+                     "threads " + std::to_string(threads) + ", rows " + std::to_string(rows));
+  }
 }
 
 }  // namespace
