@@ -84,7 +84,7 @@ Result<Preparation> prepare(const LogitsFlags& flags, const CancelToken& cancel)
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
   std::unique_ptr<text::Tokenizer> tokenizer;
   if (!flags.prompt.ids) {
-    TRY(tokenizer, text::open_tokenizer(storage, ready.directory));
+    TRY(tokenizer, open_prompt_tokenizer(storage, ready.directory));
   }
   TRY(ready.ids, prompt_tokens(flags.prompt, text, tokenizer.get(), ready.contract));
   return ready;

@@ -106,6 +106,15 @@ Result<std::string> read_prompt_text(const PromptFlags& flags, const CancelToken
   return text;
 }
 
+Result<std::unique_ptr<text::Tokenizer>> open_prompt_tokenizer(const io::Storage& storage,
+                                                               const std::string& directory) {
+  Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::open_tokenizer(storage, directory);
+  if (!tokenizer)
+    return fail(tokenizer.error().code,
+                tokenizer.error().what + "\n  without a tokenizer, give token ids: --ids 1,2,3");
+  return tokenizer;
+}
+
 Result<std::vector<TokenId>> prompt_tokens(const PromptFlags& flags, const std::string& text,
                                            const text::Tokenizer* tokenizer,
                                            const checkpoint::ModelContract& contract) {

@@ -1,6 +1,7 @@
 // Where the prompt comes from.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/token.h"
 #include "checkpoint/contract.h"
 #include "cli/command_line.h"
+#include "io/file.h"
 #include "text/tokenizer.h"
 
 namespace deltafin::cli {
@@ -31,6 +33,10 @@ Result<std::string> read_prompt_file(const std::string& path, const CancelToken&
 
 // The text of the flags as it is; empty when they have ids. Errors: see read_prompt_file.
 Result<std::string> read_prompt_text(const PromptFlags& flags, const CancelToken& cancel);
+
+// The tokenizer of `directory`; its errors also say, in a line of their own, how to do without one.
+Result<std::unique_ptr<text::Tokenizer>> open_prompt_tokenizer(const io::Storage& storage,
+                                                               const std::string& directory);
 
 // The tokens of the prompt: the ids of the flags, or else `text` in tokens. `tokenizer` may be null
 // only if the flags have ids. Errors: Usage, for no token at all, text that is not UTF-8, an id

@@ -102,11 +102,8 @@ struct Preparation {
 Result<std::unique_ptr<text::Tokenizer>> find_tokenizer(const io::Storage& storage,
                                                         const std::string& directory,
                                                         const PromptFlags& prompt) {
-  Result<std::unique_ptr<text::Tokenizer>> tokenizer = text::open_tokenizer(storage, directory);
-  if (tokenizer) return tokenizer;
-  if (!prompt.ids)
-    return fail(tokenizer.error().code,
-                tokenizer.error().what + "\n  or give the prompt as token ids: --ids 1,2,3");
+  Result<std::unique_ptr<text::Tokenizer>> tokenizer = open_prompt_tokenizer(storage, directory);
+  if (tokenizer || !prompt.ids) return tokenizer;
   warn("the output is token ids: " + first_line(tokenizer.error().what));
   return nullptr;
 }

@@ -17,6 +17,8 @@ namespace {
 constexpr const char* kRankFile = "tiktoken.model";
 constexpr std::string_view kRankFileSuffix = ".tiktoken";
 constexpr const char* kConfigFile = "tokenizer_config.json";
+// What other families have instead.
+constexpr const char* kUnsupportedFile = "tokenizer.json";
 
 // The path of the one rank file in `directory`.
 Result<std::string> find_rank_file(const io::Storage& storage, const std::string& directory) {
@@ -33,6 +35,10 @@ Result<std::string> find_rank_file(const io::Storage& storage, const std::string
                               directory, *found, entry.name, kRankFile));
     found = entry.name;
   }
+  if (!found && storage.exists(io::join_path(directory, kUnsupportedFile)))
+    return fail(ErrorCode::BadModel,
+                fmt::format("{}: byte-level BPE tokenizers are not supported yet",
+                            io::join_path(directory, kUnsupportedFile)));
   if (!found)
     return fail(
         ErrorCode::BadModel,

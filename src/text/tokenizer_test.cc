@@ -72,6 +72,15 @@ TEST_F(OpenTokenizerTest, SaysWhatItLookedFor) {
               AllOf(StartsWith("m: "), HasSubstr("tiktoken.model"), HasSubstr("*.tiktoken")));
 }
 
+TEST_F(OpenTokenizerTest, SaysThatItCannotReadATokenizerOfAnotherKind) {
+  add("tokenizer.json", "{}");
+  const Error error = error_of_open();
+  EXPECT_EQ(error.code, ErrorCode::BadModel);
+  EXPECT_EQ(error.what, "m/tokenizer.json: byte-level BPE tokenizers are not supported yet");
+  add("tiktoken.model", ranks_);
+  EXPECT_TRUE(open());
+}
+
 TEST_F(OpenTokenizerTest, DoesNotChooseBetweenTwoRankFiles) {
   add("a.tiktoken", ranks_);
   add("b.tiktoken", ranks_);

@@ -90,6 +90,49 @@ TEST(Run, NeedsATokenizerForText) {
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("no tokenizer"), HasSubstr("--ids 1,2,3")));
 }
 
+TEST(Run, SaysWhichTokenizerItCannotRead) {
+  const ScratchFolder folder;
+  const std::string model = folder.copy_of("tests/golden/tiny-qwen3-single");
+  write_file(model + "/tokenizer.json", "{}");
+  const std::string reason =
+      model + "/tokenizer.json: byte-level BPE tokenizers are not supported yet";
+  const std::vector<std::string> run = {"run", model, "--prompt", "hello"};
+  const std::vector<std::string> logits = {"logits", model,   "--prompt",
+                                           "hello",  "--out", folder / "out.f32"};
+  for (const std::vector<std::string>& arguments : {run, logits}) {
+    const Outcome outcome = run_program(arguments);
+    EXPECT_EQ(outcome.exit_status, 3);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr(reason), HasSubstr("give token ids: --ids 1,2,3")));
+  }
+  const Outcome ids = run_program({"run", model, "--ids", "1,2,3", "--max-tokens", "1"});
+  EXPECT_EQ(ids.exit_status, 0);
+  EXPECT_EQ(ids.err, "deltafin: warning: the output is token ids: " + reason + "\n");
+}
+
+// The first greedy tokens of the published modelling code.
+TEST(Run, GivesTheGreedyTokensOfEveryQwenLayout) {
+  struct Case {
+    const char* checkpoint;
+    const char* golden;
+  };
+  for (const Case& given : {Case{"tiny-qwen3.5-moe", "tiny-qwen3.5-moe"},
+                            {"tiny-qwen3-moe", "tiny-qwen3-moe"},
+                            {"tiny-qwen3", "tiny-qwen3"},
+                            {"tiny-qwen3-single", "tiny-qwen3"}}) {
+    const std::string folder = in_repository("tests/golden/");
+    const json manifest = json::parse(read_file(folder + given.golden + "/goldens/manifest.json"));
+    const json& prompt = manifest.at("prompts").at(0);
+    const Outcome outcome =
+        run_program({"run", folder + given.checkpoint, "--ids", joined(prompt.at("tokens")),
+                     "--max-tokens", "4", "--ignore-eos", "--json"});
+    ASSERT_EQ(outcome.exit_status, 0) << given.checkpoint << ": " << outcome.err;
+    const json& greedy = prompt.at("greedy");
+    EXPECT_EQ(json::parse(outcome.out).at("ids"),
+              json(std::vector<json>(greedy.begin(), greedy.begin() + 4)))
+        << given.checkpoint;
+  }
+}
+
 TEST(Run, ReadsControlTokensInAPromptOnlyWhenTold) {
   const json plain =
       json::parse(run_program(run_demo({"--json", "--max-tokens", "0"}, "[EOS]")).out);
