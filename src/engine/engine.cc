@@ -24,10 +24,10 @@ Result<std::unique_ptr<Engine>> Engine::open(
   TRY(memory::Trunk trunk, memory::Trunk::load(checkpoint, environment.reader, progress, cancel));
   std::unique_ptr<Engine> engine(
       new Engine(environment, options, std::move(checkpoint), std::move(trunk)));
-  TRY(engine->experts_, memory::make_local_expert_store(
-                            engine->checkpoint_, environment.reader, engine->team_,
-                            engine->kernels_, model::expert_function(engine->contract()),
-                            {.cache_bytes = options.expert_cache_bytes}));
+  TRY(engine->experts_,
+      memory::make_local_expert_store(engine->checkpoint_, environment.reader, engine->team_,
+                                      engine->kernels_, model::expert_function(engine->contract()),
+                                      {.cache_bytes = options.expert_cache_bytes}));
   TRY(engine->model_, model::open_model(engine->contract(), engine->trunk_));
   return engine;
 }
