@@ -42,7 +42,7 @@ class ExpertCompute {
   static constexpr size_t kColumnsAtOnce = 64;
   // Weight rows a task takes. The inner ones are a multiple of every block of packed columns, so a
   // task packs what it has computed.
-  static constexpr size_t kInnerRows = 128, kOutputRows = 64;
+  static constexpr size_t kInnerRows = 128, kOutputRows = 128;
 
   // Some edges of one job; its columns are [column, column + edges.size()) of the scratch arrays.
   struct Piece {

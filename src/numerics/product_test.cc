@@ -81,6 +81,15 @@ TEST(Product, EqualsTheDefinitionAtTheEdgesOfTiles) {
   }
 }
 
+// Short rows are taken a page apart, in blocks whose size depends on their length: around one and
+// two of them, and with less than a page in all.
+TEST(Product, EqualsTheDefinitionForShortRowsAPageApart) {
+  for (const WeightFormat format : kFormats)
+    for (const size_t cols : {96u, 512u, 1024u})
+      for (const size_t rows : {32u, 39u, 40u, 81u, 173u})
+        for (const size_t columns : {1u, 4u}) compare_with_definition(format, rows, cols, columns);
+}
+
 // Three stretches and every length of a tail behind them.
 TEST(Product, EqualsTheDefinitionForEveryTailBehindAStretch) {
   for (const size_t columns : {1u, 30u}) {
