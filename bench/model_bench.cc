@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -109,10 +110,20 @@ void decode(benchmark::State& state) {
   set_rates(state, 1);
 }
 
-BENCHMARK(prefill)->ArgName("tokens")->Arg(128)->Arg(512)->Iterations(1)->UseRealTime()->Unit(
-    benchmark::kMillisecond);
-BENCHMARK(decode)->ArgName("context")->Arg(128)->Arg(1024)->Iterations(32)->UseRealTime()->Unit(
-    benchmark::kMillisecond);
+// Rows are named after the model: they stand beside each other in one file.
+const bool registered = [] {
+  std::string name = std::filesystem::path(model_directory()).lexically_normal().string();
+  while (name.ends_with('/')) name.pop_back();
+  name = name.substr(name.rfind('/') + 1);
+  const auto add = [&](const char* what, void (*run)(benchmark::State&)) {
+    return benchmark::RegisterBenchmark((name + "/" + what).c_str(), run)
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
+  };
+  add("prefill", prefill)->ArgName("tokens")->Arg(128)->Arg(512)->Iterations(1);
+  add("decode", decode)->ArgName("context")->Arg(128)->Arg(1024)->Iterations(32);
+  return true;
+}();
 
 }  // namespace
 }  // namespace deltafin::bench
