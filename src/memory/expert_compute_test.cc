@@ -141,7 +141,7 @@ void expect_each_edge_alone(const TestBatch& test, const ExpertFunction& functio
 const ExpertFunction kSitu = {
     .activation = Activation::SituGlu, .situ_beta = 4, .situ_linear_beta = 25};
 
-// A task takes 128 inner or 64 output rows and 64 edges: none of these is a multiple.
+// A task takes 128 inner or output rows and 64 edges: none of these is a multiple.
 TEST(ExpertComputeTeam, OfSeveralJobsEqualsEachEdgeAlone) {
   constexpr size_t kEdges[] = {3, 0, 1, 7, 1, 30};
   expect_each_edge_alone(TestBatch(kMxfp4, 160, 288, 30, kEdges), kSitu);

@@ -7,7 +7,6 @@
 
 #include "model/attention_residual.h"
 #include "model/embedding.h"
-#include "model/feed_forward.h"
 #include "model/kda.h"
 #include "model/linear.h"
 #include "model/mla.h"
@@ -15,7 +14,6 @@
 
 namespace deltafin::model {
 
-using checkpoint::FfnKind;
 using checkpoint::KimiConfig;
 using checkpoint::LayerContract;
 using checkpoint::MixerKind;
@@ -83,8 +81,6 @@ class KimiModel final : public Model {
   }
   void mixer(Context& context, size_t layer, const LayerWeights& weights,
              std::span<const Segment> segments, Rows rows, Rows out) const;
-  Status ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows,
-             Rows out) const;
 
   const ModelContract& contract_;
   const KimiConfig& config_;
@@ -179,7 +175,7 @@ Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const 
     std::copy(running.data, running.data + running.count * running.width, u.data);
   }
   rms_norm(context, u, {weights->vector(TensorRole::PostAttentionNorm), config_.rms_norm_eps}, u);
-  TRY_STATUS(ffn(context, layer, *weights, u, update));
+  TRY_STATUS(ffn(context, contract_.layers[layer].ffn, moe_, *weights, layer, u, update));
   if (context.observer != nullptr) context.observer->on_ffn_output(layer, update);
   add_rows(context, running, update, running);
   if (context.observer != nullptr) context.observer->on_layer_output(layer, running);
@@ -194,19 +190,6 @@ void KimiModel::mixer(Context& context, size_t layer, const LayerWeights& weight
   } else {
     kda(context, config_, weights, layer, segments, rows, out);
   }
-}
-
-Status KimiModel::ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows,
-                      Rows out) const {
-  const Workspace::Scope scope(context.workspace);
-  if (contract_.layers[layer].ffn == FfnKind::Moe)
-    return moe(context, moe_, weights, layer, rows, out);
-  PackedRows packed(context, rows);
-  feed_forward(context,
-               {weights.matrix(TensorRole::MlpGate), weights.matrix(TensorRole::MlpUp),
-                weights.matrix(TensorRole::MlpDown)},
-               moe_.function, packed, out);
-  return {};
 }
 
 Status KimiModel::logits(Context& context, const Activations& activations,

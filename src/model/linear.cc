@@ -54,17 +54,6 @@ void linear(Context& context, const numerics::WeightMatrix& weights, PackedRows&
   linear(context, std::span(&projection, 1), rows);
 }
 
-Rows linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows) {
-  const Rows out = context.workspace.take(rows.rows().count, weights.rows);
-  linear(context, weights, rows, out);
-  return out;
-}
-
-Rows linear(Context& context, const numerics::WeightMatrix& weights, Rows rows) {
-  PackedRows packed(context, rows);
-  return linear(context, weights, packed);
-}
-
 void rms_norm(Context& context, Rows rows, const Norm& norm, Rows out) {
   CHECK(norm.weight.size() == rows.width && out.width == rows.width);
   context.team.parallel_for(rows.count, [&](size_t i) {

@@ -33,10 +33,6 @@ struct Projection {
 void linear(Context& context, std::span<const Projection> projections, PackedRows& rows);
 void linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows, Rows out);
 
-// Convenience: takes the output from the workspace.
-Rows linear(Context& context, const numerics::WeightMatrix& weights, PackedRows& rows);
-Rows linear(Context& context, const numerics::WeightMatrix& weights, Rows rows);
-
 // What RMSNorm is applied with.
 struct Norm {
   std::span<const float> weight;

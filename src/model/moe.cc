@@ -53,8 +53,9 @@ void combine(Context& context, std::span<const Route> routes, size_t top_k, Rows
   });
 }
 
-Result<Rows> routed_experts(Context& context, size_t top_k, size_t layer,
-                            std::span<const Route> routes, Rows inputs) {
+// sum[i]: the routed experts of row i, combined.
+Status run_experts(Context& context, size_t top_k, size_t layer, std::span<const Route> routes,
+                   Rows inputs, Rows sum) {
   std::vector<memory::ExpertEdge> edges(routes.size());
   for (size_t i = 0; i < routes.size(); ++i)
     edges[i] = {.row = uint32_t(i / top_k), .expert = routes[i].expert};
@@ -62,9 +63,8 @@ Result<Rows> routed_experts(Context& context, size_t top_k, size_t layer,
   TRY_STATUS(context.experts.run(
       {.layer = uint32_t(layer), .edges = edges, .rows = inputs.data, .row_count = inputs.count},
       {edge_outputs.data, edges.size() * inputs.width}, context.cancel));
-  const Rows sum = context.workspace.take(inputs.count, inputs.width);
   combine(context, routes, top_k, edge_outputs, sum);
-  return sum;
+  return {};
 }
 
 // out += Shared(x), times its gate where it has one. `gate` [rows, 1] is overwritten.
@@ -103,17 +103,28 @@ Status moe(Context& context, const MoeShape& shape, const LayerWeights& weights,
   TRY(const std::vector<Route> routes, choose_all(context, shape.router, weights, layer, scores));
   if (context.observer != nullptr) context.observer->on_routes(layer, routes);
 
-  TRY(Rows sum, routed_experts(context, shape.router.top_k, layer, routes, latent));
+  const Rows sum = shape.latent ? take(shape.expert_width) : out;
+  TRY_STATUS(run_experts(context, shape.router.top_k, layer, routes, latent, sum));
   if (shape.latent) {
     if (shape.latent_norm)
       rms_norm(context, sum, {weights.vector(TensorRole::LatentNorm), shape.latent_norm_epsilon},
                sum);
     PackedRows packed_sum(context, sum);
     linear(context, weights.matrix(TensorRole::LatentUp), packed_sum, out);
-  } else {
-    std::copy(sum.data, sum.data + sum.count * sum.width, out.data);
   }
   if (shape.shared_width > 0) add_shared_expert(context, shape, weights, packed, shared_gate, out);
+  return {};
+}
+
+Status ffn(Context& context, checkpoint::FfnKind kind, const MoeShape& shape,
+           const LayerWeights& weights, size_t layer, Rows rows, Rows out) {
+  const Workspace::Scope scope(context.workspace);
+  if (kind == checkpoint::FfnKind::Moe) return moe(context, shape, weights, layer, rows, out);
+  PackedRows packed(context, rows);
+  feed_forward(context,
+               {weights.matrix(TensorRole::MlpGate), weights.matrix(TensorRole::MlpUp),
+                weights.matrix(TensorRole::MlpDown)},
+               shape.function, packed, out);
   return {};
 }
 

@@ -30,6 +30,11 @@ struct MoeShape {
 Status moe(Context& context, const MoeShape& shape, const memory::LayerWeights& weights,
            size_t layer, Rows rows, Rows out);
 
+// The feed-forward of a layer of either kind: moe(), or one dense network with the same function.
+// Scratch memory is given back. Errors: those of moe().
+Status ffn(Context& context, checkpoint::FfnKind kind, const MoeShape& shape,
+           const memory::LayerWeights& weights, size_t layer, Rows rows, Rows out);
+
 // Floats of scratch a row of moe() needs at most.
 uint64_t moe_workspace_per_row(const MoeShape& shape);
 

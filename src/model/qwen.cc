@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "model/embedding.h"
-#include "model/feed_forward.h"
 #include "model/gated_delta_net.h"
 #include "model/grouped_query_attention.h"
 #include "model/linear.h"
@@ -11,7 +10,6 @@
 
 namespace deltafin::model {
 
-using checkpoint::FfnKind;
 using checkpoint::LayerContract;
 using checkpoint::MixerKind;
 using checkpoint::ModelContract;
@@ -63,8 +61,6 @@ class QwenModel final : public Model {
   }
   void mixer(Context& context, size_t layer, const LayerWeights& weights,
              std::span<const Segment> segments, Rows rows, Rows out) const;
-  Status ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows,
-             Rows out) const;
 
   const ModelContract& contract_;
   const QwenConfig& config_;
@@ -100,7 +96,7 @@ Status QwenModel::forward_layer(Context& context, size_t layer, std::span<const 
   add_rows(context, residual, update, residual);
 
   rms_norm(context, residual, norm(weights->vector(TensorRole::PostAttentionNorm)), normed);
-  TRY_STATUS(ffn(context, layer, *weights, normed, update));
+  TRY_STATUS(ffn(context, contract_.layers[layer].ffn, moe_, *weights, layer, normed, update));
   if (context.observer != nullptr) context.observer->on_ffn_output(layer, update);
   add_rows(context, residual, update, residual);
   if (context.observer != nullptr) context.observer->on_layer_output(layer, residual);
@@ -115,19 +111,6 @@ void QwenModel::mixer(Context& context, size_t layer, const LayerWeights& weight
   } else {
     attention_.run(context, weights, layer, segments, rows, out);
   }
-}
-
-Status QwenModel::ffn(Context& context, size_t layer, const LayerWeights& weights, Rows rows,
-                      Rows out) const {
-  const Workspace::Scope scope(context.workspace);
-  if (contract_.layers[layer].ffn == FfnKind::Moe)
-    return moe(context, moe_, weights, layer, rows, out);
-  PackedRows packed(context, rows);
-  feed_forward(context,
-               {weights.matrix(TensorRole::MlpGate), weights.matrix(TensorRole::MlpUp),
-                weights.matrix(TensorRole::MlpDown)},
-               moe_.function, packed, out);
-  return {};
 }
 
 Status QwenModel::logits(Context& context, const Activations& activations,
