@@ -8,8 +8,15 @@
 
 namespace deltafin::io {
 
+Result<size_t> File::read_direct(uint64_t offset, std::span<std::byte> into) const {
+  return fail(
+      ErrorCode::Io,
+      fmt::format("{}: cannot read {} bytes at offset {} past the page cache: not supported",
+                  path(), into.size(), offset));
+}
+
 Status read_exactly(const File& file, uint64_t offset, std::span<std::byte> into) {
-  return read_with_retry(file, offset, into).status;
+  return read_with_retry({file, offset, into}).status;
 }
 
 Result<std::string> read_text(const Storage& storage, const std::string& path,

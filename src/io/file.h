@@ -26,7 +26,25 @@ class File {
   // the file (0 at or past it), and possibly fewer anywhere. Interrupted calls are repeated inside.
   // Errors: Io, naming path and offset.
   virtual Result<size_t> read_at(uint64_t offset, std::span<std::byte> into) const = 0;
+
+  // Whether direct reads work: the file system says so and a first read has shown it. The first
+  // call may touch the disk.
+  virtual bool can_read_direct() const { return false; }
+  // read_at() past the page cache, where can_read_direct(). The offset, the size and the address of
+  // `into` are multiples of kDirectAlignment; the last block of a file comes as short as it is.
+  virtual Result<size_t> read_direct(uint64_t offset, std::span<std::byte> into) const;
+  // Asks the system to forget these bytes of the file; what it cannot forget, it keeps.
+  virtual void drop_cached(uint64_t /*offset*/, uint64_t /*size*/) const {}
+
+  // For a reader that talks to the kernel itself: what read_at() and, after can_read_direct(),
+  // read_direct() use. -1: only these functions read this file.
+  virtual int descriptor() const { return -1; }
+  virtual int direct_descriptor() const { return -1; }
 };
+
+// What direct reads are aligned to, in the file and in memory: no disk in use asks for more, and
+// pages are what the kernel pins.
+inline constexpr uint64_t kDirectAlignment = 4096;
 
 struct DirectoryEntry {
   std::string name;

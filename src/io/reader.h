@@ -29,6 +29,10 @@ struct ReadRequest {
   // the reader from submit() to the completion or the end of cancel(). May be empty.
   std::span<std::byte> into;
   uint64_t tag = 0;  // comes back with the completion
+  // Whether the reader may also write what lies around `into`, up to the next borders of
+  // kDirectAlignment in memory. Then, and where `offset` and the address of `into` are congruent
+  // modulo kDirectAlignment, one aligned direct read can fetch an unaligned request.
+  bool surroundings_writable = false;
 };
 
 struct ReadCompletion {
@@ -39,11 +43,12 @@ struct ReadCompletion {
 };
 
 struct ReaderCounters {
-  uint64_t reads = 0;      // completed, with or without success
-  uint64_t bytes = 0;      // delivered by successful reads
-  uint64_t failures = 0;   // completions that carried an error
-  uint64_t retries = 0;    // further tries after an error or a short read
-  uint64_t cancelled = 0;  // requests that were withdrawn before they started
+  uint64_t reads = 0;         // completed, with or without success
+  uint64_t bytes = 0;         // delivered by successful reads
+  uint64_t direct_bytes = 0;  // of those, what came past the page cache
+  uint64_t failures = 0;      // completions that carried an error
+  uint64_t retries = 0;       // further tries after an error or a short read
+  uint64_t cancelled = 0;     // requests that were withdrawn before they started
 };
 
 // One client's queue. Not thread-safe: one thread owns a channel.
@@ -72,13 +77,21 @@ class Reader {
   virtual ~Reader() = default;
   virtual std::unique_ptr<ReadChannel> open_channel(ReadPriority priority) = 0;
   virtual ReaderCounters snapshot() const = 0;
-  // "pread", "simulated": for --stats and doctor.
+  // "io_uring", "pread", "simulated": for --stats and doctor.
   virtual const char* name() const = 0;
+};
+
+// Whether reads go past the page cache.
+enum class DirectReads : uint8_t {
+  Off,   // never
+  Auto,  // where the file and the place in memory allow it
+  On,    // the same, and large reads that had to use the page cache are dropped from it
 };
 
 struct ThreadReaderOptions {
   size_t thread_count = 4;                 // large reads saturate a disk with 2-8 in flight
   uint64_t in_flight_bytes = 64ull << 20;  // one larger request may run alone
+  DirectReads direct = DirectReads::Auto;
 };
 
 // Positional reads on a few threads. With a thread_count of 0, or where the system refuses to start

@@ -179,7 +179,7 @@ void SimulatedReader::finish_next() {
   // Somebody else may have moved the clock beyond the finish: then it is simply late.
   clock_.advance(std::max(job.finish - clock_.now(), nanoseconds(0)));
 
-  ReadOutcome outcome = read_with_retry(*request.file, request.offset, request.into);
+  ReadOutcome outcome = read_with_retry({*request.file, request.offset, request.into});
   counters_.reads += 1;
   counters_.retries += outcome.retries;
   if (outcome.status) {

@@ -163,7 +163,8 @@ void LocalExpertStore::start_reads(uint32_t layer) {
       requests.push_back({.file = &checkpoint_.file(extent.file),
                           .offset = extent.offset,
                           .into = slot_bytes(*slot).subspan(extent.slot_offset, extent.size),
-                          .tag = next_to_read_});
+                          .tag = next_to_read_,
+                          .surroundings_writable = true});  // expert_layout keeps them free
   }
   if (!requests.empty()) channel_->submit(requests);
 }
