@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/result.h"
 #include "io/file.h"
@@ -97,5 +98,31 @@ struct ThreadReaderOptions {
 // Positional reads on a few threads. With a thread_count of 0, or where the system refuses to start
 // even one thread, the reads run inside wait() and poll() of the channel's owner.
 std::unique_ptr<Reader> make_thread_reader(const ThreadReaderOptions& options);
+
+struct UringReaderOptions {
+  // Requests, or pieces of hints, in flight. More only make each wait longer: they share one disk.
+  uint32_t in_flight_count = 8;
+  uint64_t in_flight_bytes = 64ull << 20;  // one larger request may run alone
+  DirectReads direct = DirectReads::Auto;
+};
+
+// Reads by io_uring: one thread hands them to the kernel and collects what came. Files without a
+// descriptor are read by that thread, one at a time. Errors: Io, saying why the kernel, or what
+// confines this process (a container, kernel.io_uring_disabled), does not let us.
+Result<std::unique_ptr<Reader>> make_uring_reader(const UringReaderOptions& options);
+
+enum class ReaderKind : uint8_t {
+  Auto,  // io_uring where it works, else threads
+  Uring,
+  Threads,
+};
+
+struct OpenedReader {
+  std::unique_ptr<Reader> reader;
+  std::string why_not_uring;  // with Auto, where io_uring does not work
+};
+
+// Errors: Io, when io_uring was asked for and does not work.
+Result<OpenedReader> open_reader(ReaderKind kind, DirectReads direct);
 
 }  // namespace deltafin::io
