@@ -40,6 +40,10 @@ Result<DoctorReport> examine(const MachineFlags& flags) {
   report.memory = machine.memory();
   report.huge_pages = machine.huge_pages();
   TRY(report.choice, choose(flags, report.cpu, std::getenv(kIsaVariable)));
+  TRY(report.reader_choice, choose_reader(flags, std::getenv(kReaderVariable)));
+  TRY(const io::OpenedReader reader, open(report.reader_choice));
+  report.reader = reader.reader->name();
+  report.why_not_uring = reader.why_not_uring;
   return report;
 }
 

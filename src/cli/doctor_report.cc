@@ -138,6 +138,31 @@ void add_memory(Lines& lines, const DoctorReport& report) {
                  : "none");
 }
 
+std::string why_this_reader(const DoctorReport& report) {
+  if (!report.why_not_uring.empty()) return report.why_not_uring;
+  if (report.reader_choice.kind == io::ReaderKind::Auto) return "works here";
+  return report.reader_choice.by == ChosenBy::Environment
+             ? fmt::format("as the environment variable {} says", kReaderVariable)
+             : "as --reader says";
+}
+
+const char* meaning_of(io::DirectReads direct) {
+  switch (direct) {
+    case io::DirectReads::Off:
+      return "off: everything goes through the page cache";
+    case io::DirectReads::Auto:
+      return "auto: where each file allows them; run --stats counts them";
+    case io::DirectReads::On:
+      return "on: where each file allows them, and the page cache is cleared of the rest";
+  }
+  return "";
+}
+
+void add_reader(Lines& lines, const DoctorReport& report) {
+  lines.line("reader", fmt::format("{}: {}", report.reader, why_this_reader(report)));
+  lines.line("direct reads", meaning_of(report.reader_choice.direct));
+}
+
 std::string meaning_of(HugePages state) {
   switch (state) {
     case HugePages::Always:
@@ -197,6 +222,8 @@ std::string to_text(const DoctorReport& report) {
   lines.block();
   add_memory(lines, report);
   lines.block();
+  add_reader(lines, report);
+  lines.block();
   lines.line("huge pages", meaning_of(report.huge_pages));
   const std::string advice = advice_for(report.huge_pages);
   if (!advice.empty()) lines.more("try: " + advice);
@@ -220,6 +247,12 @@ ordered_json to_json(const DoctorReport& report) {
       {"arithmetic", numerics::kArithmetic},
       {"threads", threads_json(report)},
       {"memory", memory_json(report.memory)},
+      {"reader",
+       {{"chosen", report.reader},
+        {"by", name_of(report.reader_choice.by)},
+        {"why_not_io_uring",
+         report.why_not_uring.empty() ? ordered_json() : ordered_json(report.why_not_uring)},
+        {"direct", name_of(report.reader_choice.direct)}}},
       {"huge_pages",
        {{"state", name_of(report.huge_pages)},
         {"advice", advice.empty() ? ordered_json() : ordered_json(advice)}}},

@@ -14,6 +14,9 @@ struct DoctorReport {
   std::string processor;  // empty: it does not say
   std::vector<std::string> usable_isas;
   MachineChoice choice;
+  ReaderChoice reader_choice;
+  std::string reader;         // its name
+  std::string why_not_uring;  // where that would have been the first choice
   CpuShare cpu;
   MemoryShare memory;
   HugePages huge_pages = HugePages::Unknown;

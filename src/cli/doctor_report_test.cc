@@ -22,6 +22,7 @@ DoctorReport sample() {
   report.choice.thread_count = report.cpu.usable_core_count();
   report.memory = {.total_bytes = 32'000'000'000, .available_bytes = 30'000'000'000, .limit = {}};
   report.huge_pages = HugePages::Advised;
+  report.reader = "io_uring";
   return report;
 }
 
@@ -72,6 +73,24 @@ TEST(DoctorReport, SaysWhoChoseTheKernels) {
   report.choice.kernels_by = ChosenBy::Environment;
   EXPECT_THAT(to_text(report), HasSubstr("as the environment variable DELTAFIN_ISA says"));
   EXPECT_EQ(to_json(report).at("isa").at("by"), "environment");
+}
+
+TEST(DoctorReport, SaysHowTheDiskIsRead) {
+  DoctorReport report = sample();
+  EXPECT_THAT(to_text(report), HasSubstr("reader        io_uring: works here\n"));
+  EXPECT_THAT(to_text(report), HasSubstr("direct reads  auto: where each file allows them"));
+  EXPECT_EQ(to_json(report).at("reader").dump(),
+            R"({"chosen":"io_uring","by":"default","why_not_io_uring":null,"direct":"auto"})");
+  report.reader = "pread";
+  report.why_not_uring = "io_uring does not work here: Operation not permitted";
+  EXPECT_THAT(to_text(report), HasSubstr("reader        pread: io_uring does not work here: Op"));
+  EXPECT_EQ(to_json(report).at("reader").at("why_not_io_uring"), report.why_not_uring);
+  report.why_not_uring = "";
+  report.reader_choice = {io::ReaderKind::Threads, ChosenBy::Flag, io::DirectReads::Off};
+  EXPECT_THAT(to_text(report), HasSubstr("reader        pread: as --reader says\n"));
+  EXPECT_THAT(to_text(report), HasSubstr("direct reads  off: everything goes through the page"));
+  report.reader_choice.by = ChosenBy::Environment;
+  EXPECT_THAT(to_text(report), HasSubstr("as the environment variable DELTAFIN_READER says"));
 }
 
 TEST(DoctorReport, SaysWhichLimitOfMemoryBinds) {

@@ -72,6 +72,7 @@ struct Preparation {
   std::string directory;
   checkpoint::ModelContract contract;
   engine::EngineOptions options;
+  ReaderChoice reader;
   std::vector<TokenId> ids;
 };
 
@@ -81,6 +82,7 @@ Result<Preparation> prepare(const LogitsFlags& flags, const CancelToken& cancel)
   TRY(ready.directory, find_model(storage, *flags.model));
   TRY(ready.contract, read_contract(storage, ready.directory));
   TRY(ready.options, engine_options(flags.engine, ready.contract));
+  TRY(ready.reader, reader_choice(flags.engine));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
   std::unique_ptr<text::Tokenizer> tokenizer;
   if (!flags.prompt.ids) {
@@ -192,7 +194,7 @@ Result<int> logits_command(const std::vector<std::string>& arguments, CancelToke
   TRY(PublishedFile data, create(*flags.out, flags.force));
   TRY(PublishedFile beside, create(*flags.out + ".json", flags.force));
   TRY(const std::unique_ptr<LoadedModel> model,
-      LoadedModel::open(ready.directory, ready.options, cancel));
+      LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
 
   LogitsWriter writer(*model, ready.ids, data, cancel);
   TRY_STATUS(writer.write(flags.engine.prefill_rows.value_or(model->engine().prefill_rows())));

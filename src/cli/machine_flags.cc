@@ -21,6 +21,22 @@ Result<const numerics::Kernels*> find_isa(const std::string& name, const char* s
                           name, fmt::join(usable_isas(), ", ")));
 }
 
+Result<io::ReaderKind> find_reader(const std::string& name, const char* source) {
+  if (name == "auto") return io::ReaderKind::Auto;
+  if (name == "io_uring") return io::ReaderKind::Uring;
+  if (name == "pread") return io::ReaderKind::Threads;
+  return fail(ErrorCode::Usage,
+              fmt::format("{}: found \"{}\", expected auto, io_uring or pread", source, name));
+}
+
+// A mistake in an environment variable, with the way out.
+std::unexpected<Error> blame_environment(const Error& error, const char* flag) {
+  return fail(ErrorCode::Usage,
+              fmt::format("{}\n  that is an environment variable: unset it, or give {} NAME, which "
+                          "wins",
+                          error.what, flag));
+}
+
 }  // namespace
 
 void MachineFlags::declare(CommandLine& line) {
@@ -31,6 +47,15 @@ void MachineFlags::declare(CommandLine& line) {
                         "here); the output has the same bits with each",
                         kIsaVariable),
             text_into(isa));
+  line.flag("--reader", "NAME",
+            fmt::format("how the disk is read: io_uring, pread or auto (default: ${}, else auto: "
+                        "io_uring where it works)",
+                        kReaderVariable),
+            text_into(reader));
+  line.flag("--direct", "WHEN",
+            "reads past the page cache: auto, where file and place allow it; on, the same and drop "
+            "from the cache what had to go through it; off (default: auto)",
+            text_into(direct));
 }
 
 const char* name_of(ChosenBy by) {
@@ -54,10 +79,7 @@ Result<MachineChoice> choose(const MachineFlags& flags, const CpuShare& cpu,
     choice.kernels_by = ChosenBy::Flag;
   } else if (isa_variable != nullptr && *isa_variable != '\0') {
     Result<const numerics::Kernels*> kernels = find_isa(isa_variable, kIsaVariable);
-    if (!kernels)
-      return fail(ErrorCode::Usage, kernels.error().what +
-                                        "\n  that is an environment variable: unset it, or give "
-                                        "--isa NAME, which wins");
+    if (!kernels) return blame_environment(kernels.error(), "--isa");
     choice.kernels = *kernels;
     choice.kernels_by = ChosenBy::Environment;
   }
@@ -68,6 +90,49 @@ Result<MachineChoice> choose(const MachineFlags& flags, const CpuShare& cpu,
     choice.threads_by = ChosenBy::Flag;
   }
   return choice;
+}
+
+const char* name_of(io::DirectReads direct) {
+  switch (direct) {
+    case io::DirectReads::Off:
+      return "off";
+    case io::DirectReads::Auto:
+      return "auto";
+    case io::DirectReads::On:
+      return "on";
+  }
+  return "";
+}
+
+Result<ReaderChoice> choose_reader(const MachineFlags& flags, const char* reader_variable) {
+  ReaderChoice choice;
+  if (flags.reader) {
+    TRY(choice.kind, find_reader(*flags.reader, "--reader"));
+    choice.by = ChosenBy::Flag;
+  } else if (reader_variable != nullptr && *reader_variable != '\0') {
+    const Result<io::ReaderKind> kind = find_reader(reader_variable, kReaderVariable);
+    if (!kind) return blame_environment(kind.error(), "--reader");
+    choice.kind = *kind;
+    choice.by = ChosenBy::Environment;
+  }
+  if (!flags.direct) return choice;
+  for (const io::DirectReads direct :
+       {io::DirectReads::Off, io::DirectReads::Auto, io::DirectReads::On}) {
+    if (*flags.direct != name_of(direct)) continue;
+    choice.direct = direct;
+    return choice;
+  }
+  return fail(ErrorCode::Usage,
+              fmt::format("--direct: found \"{}\", expected auto, on or off", *flags.direct));
+}
+
+Result<io::OpenedReader> open(const ReaderChoice& choice) {
+  Result<io::OpenedReader> opened = io::open_reader(choice.kind, choice.direct);
+  if (opened) return opened;
+  return fail(opened.error().code,
+              fmt::format("{}: {}\n  auto reads with pread where that is so",
+                          choice.by == ChosenBy::Environment ? kReaderVariable : "--reader",
+                          opened.error().what));
 }
 
 Status check_thread_count(uint64_t thread_count, uint64_t processors) {

@@ -64,6 +64,43 @@ TEST(IsaChoice, RefusesWhatThisProcessorDoesNotHaveAndSaysWhoAsked) {
             HasSubstr("\n  that is an environment variable: unset it")));
 }
 
+TEST(ReaderChoice, IsWhatTheFlagSaysElseTheEnvironmentElseAuto) {
+  MachineFlags flags;
+  for (const char* variable : {static_cast<const char*>(nullptr), ""}) {
+    EXPECT_EQ(choose_reader(flags, variable)->kind, io::ReaderKind::Auto);
+    EXPECT_EQ(choose_reader(flags, variable)->by, ChosenBy::Default);
+    EXPECT_EQ(choose_reader(flags, variable)->direct, io::DirectReads::Auto);
+  }
+  EXPECT_EQ(choose_reader(flags, "io_uring")->kind, io::ReaderKind::Uring);
+  EXPECT_EQ(choose_reader(flags, "pread")->by, ChosenBy::Environment);
+  flags.reader = "pread";
+  flags.direct = "off";
+  for (const char* variable : {"io_uring", "floppy"}) {
+    EXPECT_EQ(choose_reader(flags, variable)->kind, io::ReaderKind::Threads);
+    EXPECT_EQ(choose_reader(flags, variable)->by, ChosenBy::Flag);
+    EXPECT_EQ(choose_reader(flags, variable)->direct, io::DirectReads::Off);
+  }
+}
+
+TEST(ReaderChoice, RefusesOtherNamesAndSaysWhoSaidThem) {
+  MachineFlags flags;
+  EXPECT_THAT(choose_reader(flags, "uring").error().what,
+              AllOf(HasSubstr("DELTAFIN_READER: found \"uring\", expected auto, io_uring or pread"),
+                    HasSubstr("unset it, or give --reader NAME")));
+  flags.reader = "floppy";
+  EXPECT_EQ(choose_reader(flags, nullptr).error().what,
+            "--reader: found \"floppy\", expected auto, io_uring or pread");
+  flags.reader = "auto";
+  flags.direct = "yes";
+  EXPECT_EQ(choose_reader(flags, nullptr).error().what,
+            "--direct: found \"yes\", expected auto, on or off");
+  EXPECT_EQ(choose_reader(flags, nullptr).error().code, ErrorCode::Usage);
+}
+
+TEST(ReaderChoice, OpensThatReader) {
+  EXPECT_STREQ(open({.kind = io::ReaderKind::Threads})->reader->name(), "pread");
+}
+
 TEST(ThreadChoice, IsTheUsableCoresOrWhatTheFlagSays) {
   CpuShare cpu = with_cores(8);
   cpu.quota = CpuQuota{.processors = 3.9, .file = "cpu.max"};

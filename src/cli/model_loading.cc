@@ -93,12 +93,16 @@ Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
   return options;
 }
 
-LoadedModel::LoadedModel() : reader_(io::make_thread_reader({})) {}
+Result<ReaderChoice> reader_choice(const EngineFlags& flags) {
+  return choose_reader(flags.machine, std::getenv(kReaderVariable));
+}
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& directory,
                                                        const engine::EngineOptions& options,
+                                                       const ReaderChoice& reader,
                                                        const CancelToken& cancel) {
   std::unique_ptr<LoadedModel> model(new LoadedModel);
+  TRY(model->reader_, cli::open(reader));
   const std::chrono::nanoseconds start = model->clock_.now();
   ProgressMeter meter("loading", style_of_standard_error(), model->clock_, write_to_standard_error);
   const auto show = [&](const memory::TrunkProgress& progress) {
@@ -109,7 +113,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& direct
                     human_bytes(progress.bytes_total)));
   };
   const engine::EngineEnvironment environment{
-      .storage = model->storage_, .reader = *model->reader_, .clock = model->clock_};
+      .storage = model->storage_, .reader = *model->reader_.reader, .clock = model->clock_};
   TRY(model->engine_, engine::Engine::open(environment, directory, options, show, cancel));
   model->load_time_ = model->clock_.now() - start;
   return model;

@@ -39,6 +39,9 @@ std::string unknown_fields_warning(const checkpoint::ModelContract& contract);
 uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
                               std::optional<uint64_t> usable_bytes);
 
+// How the disk is read, by the flags and the environment. Errors: Usage.
+Result<ReaderChoice> reader_choice(const EngineFlags& flags);
+
 // The flags with every default filled in, from the environment and the machine. Errors: Usage, for
 // an instruction set that is not here, or too many threads.
 Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
@@ -50,18 +53,19 @@ class LoadedModel {
   // Shows progress on standard error. Errors: BadModel, Io, OverBudget, Cancelled.
   static Result<std::unique_ptr<LoadedModel>> open(const std::string& directory,
                                                    const engine::EngineOptions& options,
+                                                   const ReaderChoice& reader,
                                                    const CancelToken& cancel);
 
   engine::Engine& engine() { return *engine_; }
   const Clock& clock() const { return clock_; }
-  const io::Reader& reader() const { return *reader_; }
+  const io::OpenedReader& reader() const { return reader_; }
   std::chrono::nanoseconds load_time() const { return load_time_; }
 
  private:
-  LoadedModel();
+  LoadedModel() = default;
 
   io::PosixStorage storage_;
-  std::unique_ptr<io::Reader> reader_;
+  io::OpenedReader reader_;
   SystemClock clock_;
   std::chrono::nanoseconds load_time_{0};
   std::unique_ptr<engine::Engine> engine_;  // dies before what it lives on

@@ -62,11 +62,11 @@ TEST(EngineOptions, AreRefusedWithAnInstructionSetThatIsNotHere) {
 TEST(LoadedModel, IsNotLoadedToTheEndOnceCancelled) {
   CancelToken cancel;
   const std::string demo = DELTAFIN_SOURCE_DIR "/models/demo";
-  const Result<std::unique_ptr<LoadedModel>> whole = LoadedModel::open(demo, {}, cancel);
+  const Result<std::unique_ptr<LoadedModel>> whole = LoadedModel::open(demo, {}, {}, cancel);
   ASSERT_TRUE(whole);
   EXPECT_EQ((*whole)->engine().layer_count(), 8u);
   cancel.cancel();
-  const Result<std::unique_ptr<LoadedModel>> stopped = LoadedModel::open(demo, {}, cancel);
+  const Result<std::unique_ptr<LoadedModel>> stopped = LoadedModel::open(demo, {}, {}, cancel);
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
 }

@@ -95,6 +95,7 @@ struct Preparation {
   checkpoint::ModelContract contract;
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: only ids
   engine::EngineOptions options;
+  ReaderChoice reader;
   engine::GenerateRequest request;
 };
 
@@ -125,6 +126,7 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
   TRY(ready.directory, find_model(storage, *flags.model));
   TRY(ready.contract, read_contract(storage, ready.directory));
   TRY(ready.options, engine_options(flags.engine, ready.contract));
+  TRY(ready.reader, reader_choice(flags.engine));
   TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));
   TRY(ready.request.sampling, combine(flags.sampling, defaults, draw_seed()));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
@@ -180,8 +182,9 @@ RunReport make_report(const Preparation& ready, LoadedModel& model,
   report.load_time = model.load_time();
   report.after_prefill = listener.after_prefill();
   report.at_end = engine.snapshot();
-  report.reads = model.reader().snapshot();
-  report.reader = model.reader().name();
+  report.reads = model.reader().reader->snapshot();
+  report.reader = model.reader().reader->name();
+  report.why_not_uring = model.reader().why_not_uring;
   report.isa = engine.kernels().name;
   report.thread_count = engine.thread_count();
   report.position_count = sequence.position_count();
@@ -213,7 +216,7 @@ Result<int> execute(const RunFlags& flags, const Preparation& ready, EventLog& e
   events.write(run_start_event(flags, ready));
   TRY_STATUS(events.status());
   TRY(const std::unique_ptr<LoadedModel> model,
-      LoadedModel::open(ready.directory, ready.options, cancel));
+      LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
   StandardOutput output;
   audit::LogitsDigest digest;
   RunListener listener({.engine = model->engine(),

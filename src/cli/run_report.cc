@@ -69,6 +69,7 @@ ordered_json counters(const RunReport& report) {
       {"state_bytes", report.state_bytes()},
       {"reads", report.reads.reads},
       {"read_bytes", report.reads.bytes},
+      {"read_direct_bytes", report.reads.direct_bytes},
       {"read_retries", report.reads.retries},
       {"read_failures", report.reads.failures},
   };
@@ -113,6 +114,9 @@ std::string summary(const RunReport& report) {
   line("read",
        fmt::format("{} of experts for the prompt, {} a token after it",
                    human_bytes(phases.prefill_bytes), human_bytes(phases.decode_bytes_per_token)));
+  line("disk",
+       fmt::format("{} in {} reads, {} of it past the page cache", human_bytes(report.reads.bytes),
+                   with_separators(report.reads.reads), human_bytes(report.reads.direct_bytes)));
   line("experts", fmt::format("{} hits, {} misses: {:.1f} % came from memory",
                               with_separators(experts.hits), with_separators(experts.misses),
                               100 * share(experts.hits, experts.hits + experts.misses)));
@@ -125,8 +129,9 @@ std::string summary(const RunReport& report) {
                    human_bytes(report.state_fixed_bytes), with_separators(report.position_count),
                    human_bytes(report.state_bytes_per_position)));
   line("machine",
-       fmt::format("{} {}, {} kernels, {} reader", report.thread_count,
-                   report.thread_count == 1 ? "thread" : "threads", report.isa, report.reader));
+       fmt::format("{} {}, {} kernels, {} reader{}", report.thread_count,
+                   report.thread_count == 1 ? "thread" : "threads", report.isa, report.reader,
+                   report.why_not_uring.empty() ? "" : ": " + report.why_not_uring));
   line("choice", describe(report.sampling));
   return text;
 }
@@ -141,7 +146,11 @@ ordered_json to_json(const RunReport& report) {
   add_outcome(json, report);
   json["sampling"] = to_json(report.sampling);
   json["machine"] = {
-      {"threads", report.thread_count}, {"isa", report.isa}, {"reader", report.reader}};
+      {"threads", report.thread_count},
+      {"isa", report.isa},
+      {"reader", report.reader},
+      {"why_not_io_uring",
+       report.why_not_uring.empty() ? ordered_json() : ordered_json(report.why_not_uring)}};
   return json;
 }
 

@@ -36,6 +36,7 @@ struct RunReport {
   io::ReaderCounters reads;
 
   std::string reader, isa;
+  std::string why_not_uring;  // where that would have been the first choice
   size_t thread_count = 0;
   uint64_t position_count = 0;  // committed
   uint64_t state_fixed_bytes = 0, state_bytes_per_position = 0;

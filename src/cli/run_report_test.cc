@@ -37,6 +37,7 @@ RunReport sample() {
                            .cache_bytes = 64'000'000};
   report.at_end.trunk_bytes = 3'960'000;
   report.reader = "pread";
+  report.reads = {.reads = 1200, .bytes = 2'000'000, .direct_bytes = 1'500'000};
   report.isa = "avx2";
   report.thread_count = 2;
   report.position_count = 6;
@@ -64,7 +65,10 @@ TEST(RunReport, SaysWhatCameOutAndWhy) {
   EXPECT_EQ(json.at("stop_token"), 9);
   EXPECT_TRUE(json.at("logits_digest").is_null());
   EXPECT_EQ(json.at("sampling").at("mode"), "greedy");
-  EXPECT_EQ(json.at("machine").dump(), R"({"threads":2,"isa":"avx2","reader":"pread"})");
+  EXPECT_EQ(json.at("machine").dump(),
+            R"({"threads":2,"isa":"avx2","reader":"pread","why_not_io_uring":null})");
+  EXPECT_EQ(json.at("counters").at("read_bytes"), 2'000'000);
+  EXPECT_EQ(json.at("counters").at("read_direct_bytes"), 1'500'000);
 }
 
 TEST(RunReport, HasNoTextWithoutATokenizer) {
@@ -104,7 +108,15 @@ TEST(RunReport, ReadsAsATable) {
   EXPECT_THAT(text, HasSubstr("experts    75 hits, 25 misses: 75.0 % came from memory\n"));
   EXPECT_THAT(text, HasSubstr("state      1.600 kB: 1.000 kB + 6 positions of 100 bytes\n"));
   EXPECT_THAT(text, HasSubstr("machine    2 threads, avx2 kernels, pread reader\n"));
+  EXPECT_THAT(text, HasSubstr("disk       2.000 MB in 1,200 reads, 1.500 MB of it past the page "));
   EXPECT_THAT(text, HasSubstr("choice     greedy\n"));
+}
+
+TEST(RunReport, SaysWhyItDidNotReadByIoUring) {
+  RunReport report = sample();
+  report.why_not_uring = "io_uring does not work here: Operation not permitted";
+  EXPECT_THAT(summary(report), HasSubstr("pread reader: io_uring does not work here: Operation"));
+  EXPECT_EQ(to_json(report).at("machine").at("why_not_io_uring"), report.why_not_uring);
 }
 
 TEST(LogitsDigestLine, IsOneLine) {

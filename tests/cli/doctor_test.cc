@@ -31,7 +31,7 @@ TEST(Doctor, TellsAPersonWhatWouldBeUsed) {
   EXPECT_THAT(outcome.err, IsEmpty());
   EXPECT_THAT(outcome.out, StartsWith("processor  "));
   for (const char* name : {"kernels", "threads", "processors", "quota", "memory", "machine",
-                           "limit", "huge pages", "floats"})
+                           "limit", "reader", "direct reads", "huge pages", "floats"})
     EXPECT_THAT(outcome.out, HasSubstr("\n" + std::string(name) + "  ")) << name;
 }
 
@@ -54,6 +54,17 @@ TEST(Doctor, TakesTheFlagsOfRun) {
   EXPECT_EQ(report.at("isa").at("by"), "flag");
   EXPECT_EQ(report.at("threads").at("chosen"), 3);
   EXPECT_EQ(report.at("threads").at("bound"), "flag");
+}
+
+TEST(Doctor, SaysHowTheDiskWouldBeRead) {
+  const json by_default = examined({}).at("reader");
+  EXPECT_EQ(by_default.at("chosen") == "io_uring", by_default.at("why_not_io_uring").is_null());
+  EXPECT_EQ(by_default.at("by"), "default");
+  const json by_flags = examined({"--reader", "pread", "--direct", "off"}).at("reader");
+  EXPECT_EQ(by_flags.at("chosen"), "pread");
+  EXPECT_EQ(by_flags.at("by"), "flag");
+  EXPECT_EQ(by_flags.at("direct"), "off");
+  EXPECT_EQ(examined({}, {"DELTAFIN_READER=pread"}).at("reader").at("by"), "environment");
 }
 
 TEST(Doctor, SeesTheAffinityMask) {

@@ -260,6 +260,10 @@ TEST(RunReports, TheDigestDoesNotDependOnTheMachine) {
   EXPECT_EQ(digest({"--threads", "3"}), expected);
   EXPECT_EQ(digest({"--isa", "baseline"}), expected);
   EXPECT_EQ(digest({"--expert-cache", "0"}), expected);
+  for (const char* direct : {"auto", "on", "off"}) {
+    EXPECT_EQ(digest({"--reader", "auto", "--direct", direct}), expected);
+    EXPECT_EQ(digest({"--reader", "pread", "--direct", direct}), expected);
+  }
   EXPECT_EQ(digest({"--prefill-rows", "2"}), expected);
 }
 

@@ -128,6 +128,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             {"run", "demo", "--prompt", "x", "--prefill-rows", "0"}, "--prefill-rows: found", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--isa", "z80"}, "--isa: found \"z80\"", ""},
+        Mistake{{"run", "demo", "--prompt", "x", "--reader", "x"}, "--reader: found \"x\"", ""},
+        Mistake{{"doctor", "--direct", "yes"}, "--direct: found \"yes\"", "doctor --help"},
         Mistake{{"doctor", "--isa", "z80"}, "--isa: found \"z80\"", "doctor --help"},
         Mistake{{"doctor", "--threads", "x"}, "--threads: found \"x\"", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--expert-cache", "2G"}, "such as 2GB", ""},
