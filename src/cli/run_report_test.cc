@@ -108,7 +108,7 @@ TEST(RunReport, ReadsAsATable) {
   EXPECT_THAT(text, HasSubstr("experts    75 hits, 25 misses: 75.0 % came from memory\n"));
   EXPECT_THAT(text, HasSubstr("state      1.600 kB: 1.000 kB + 6 positions of 100 bytes\n"));
   EXPECT_THAT(text, HasSubstr("machine    2 threads, avx2 kernels, pread reader\n"));
-  EXPECT_THAT(text, HasSubstr("disk       2.000 MB in 1,200 reads, 1.500 MB of it past the page "));
+  EXPECT_THAT(text, HasSubstr("disk       2.00 MB in 1,200 reads, 1.500 MB of it past the page "));
   EXPECT_THAT(text, HasSubstr("choice     greedy\n"));
 }
 
