@@ -353,7 +353,7 @@ TEST_P(OneAtATime, ADemandOvertakesTheRestOfALargeHint) {
   file.let_finish(4);
   EXPECT_TRUE(demand->wait()->status);
   EXPECT_TRUE(hint->wait()->status);
-  EXPECT_THAT(file.started(4), ElementsAre(100, 77, 2 * kMiB, 4 * kMiB));
+  EXPECT_THAT(file.started(0), ElementsAre(100, 77, 2 * kMiB, 4 * kMiB));
   EXPECT_TRUE(holds(large.memory, 100));
   EXPECT_EQ(reader->snapshot().reads, 2u);
   EXPECT_EQ(reader->snapshot().bytes, 5 * kMiB + 10);
