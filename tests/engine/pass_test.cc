@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
+#include "engine/footprint.h"
 #include "support/engine_fixture.h"
 #include "support/golden.h"
 
@@ -75,6 +76,17 @@ TEST(Pass, NeedsNoMoreWorkspaceThanItsModelSays) {
     // The workspace grows in blocks of 4 MiB, each of which may end with a gap.
     const uint64_t gaps = 6 * (uint64_t{4} << 20);
     EXPECT_LE(engine.snapshot().workspace_bytes, kRows * per_row + gaps) << checkpoint;
+  }
+}
+
+TEST(Engine, NeedsAsMuchForARowAsThePlanSays) {
+  for (const char* checkpoint : {"models/demo", "tests/golden/tiny-k3",
+                                 "tests/golden/tiny-kimi-linear", "tests/golden/tiny-qwen3",
+                                 "tests/golden/tiny-qwen3-moe", "tests/golden/tiny-qwen3.5-moe"}) {
+    constexpr uint64_t kBudget = 1ull << 50;
+    EngineFixture fixture(test::source_path(checkpoint), {.activation_bytes = kBudget});
+    const uint64_t planned = activation_bytes_per_row(fixture.engine().contract());
+    EXPECT_EQ(fixture.engine().prefill_rows(), kBudget / planned) << checkpoint;
   }
 }
 

@@ -1,0 +1,137 @@
+#include "memory/model_sizes.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "checkpoint/inventory.h"
+#include "memory/expert_layout.h"
+
+namespace deltafin::memory {
+
+using checkpoint::Checkpoint;
+using checkpoint::ExpertContract;
+using checkpoint::ExpertFormat;
+using checkpoint::ExpertPart;
+using checkpoint::ModelContract;
+using checkpoint::TensorKind;
+using checkpoint::TensorLocation;
+using checkpoint::TensorRole;
+using checkpoint::TensorSpec;
+
+namespace {
+
+// The program, its libraries and threads (25 MB, measured), a tokenizer of 160,000 entries with its
+// hash tables, and what malloc keeps of what it has given out once.
+constexpr uint64_t kProcessBytes = 64ull << 20;
+// Name, shape and place of a tensor, in the tables of a checkpoint and while they are built.
+constexpr uint64_t kBytesOfATensor = 512;
+// The workspace of a pass grows in blocks of 4 MiB, each of which may end with a gap.
+constexpr uint64_t kWorkspaceGapBytes = 24ull << 20;
+// A pass has a row of logits; penalties, sorting and the sum of a sampler need as much again.
+constexpr uint64_t kLogitsRows = 6;
+// Columns that the experts' scratch has room for (ExpertCompute).
+constexpr uint64_t kScratchColumns = 64;
+
+// As the trunk lays tensors out.
+constexpr uint64_t kTensorAlignment = 64;
+constexpr uint64_t kVectorAlignment = 16;
+
+uint64_t bytes_of_expert(const ExpertContract& experts) {
+  const bool is_packed = experts.format == ExpertFormat::Mxfp4;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < checkpoint::kExpertPartCount; ++i) {
+    const ExpertPart part{static_cast<uint8_t>(i)};
+    const bool is_scale =
+        part == ExpertPart::W1Scale || part == ExpertPart::W3Scale || part == ExpertPart::W2Scale;
+    if (is_scale && !is_packed) continue;
+    const checkpoint::PartShape shape = part_shape(experts, part);
+    bytes += shape.rows * shape.cols *
+             bytes_of(is_packed ? checkpoint::DType::U8 : checkpoint::DType::BF16);
+  }
+  return bytes;
+}
+
+uint64_t scratch_bytes(const ExpertContract& experts) {
+  const uint64_t floats = 3 * (uint64_t{experts.input_dim} + experts.inner_dim);
+  return kScratchColumns * floats * sizeof(float);
+}
+
+bool is_tied(const ModelContract& contract) {
+  return contract.qwen() != nullptr && contract.qwen()->tied_embeddings;
+}
+
+// A trunk tensor of `bytes` in its file.
+void add_trunk(const TensorSpec& spec, uint64_t bytes, bool tied, ModelSizes& sizes) {
+  const uint64_t elements = checkpoint::element_count(spec).value_or(0);
+  sizes.trunk_bytes += round_up(bytes, kTensorAlignment);
+  if (spec.kind == TensorKind::Vector)
+    sizes.trunk_bytes += round_up(elements, kVectorAlignment) * sizeof(float);
+  const bool is_lookup = spec.role == TensorRole::Embedding && !tied;
+  if (!is_lookup && !spec.optional) sizes.trunk_bytes_of_a_token += bytes;
+}
+
+// What both ways to know a model have in common.
+ModelSizes common_sizes(const ModelContract& contract) {
+  const checkpoint::Inventory inventory = take_inventory(contract);
+  ModelSizes sizes;
+  sizes.experts_per_token = contract.experts_per_token();
+  sizes.active_parameters = inventory.active_parameter_count;
+  uint64_t scratch = 0;
+  for (const checkpoint::LayerContract& layer : contract.layers) {
+    if (!layer.experts) continue;
+    sizes.experts_of_layers.push_back(layer.experts->expert_count);
+    sizes.expert_count += layer.experts->expert_count;
+    sizes.expert_bytes = std::max(sizes.expert_bytes, bytes_of_expert(*layer.experts));
+    scratch = std::max(scratch, scratch_bytes(*layer.experts));
+  }
+  sizes.overhead_bytes = kProcessBytes + kWorkspaceGapBytes +
+                         inventory.tensor_count * kBytesOfATensor + scratch +
+                         kLogitsRows * contract.vocab_size() * sizeof(float);
+  return sizes;
+}
+
+}  // namespace
+
+ModelSizes sizes_of(const ModelContract& contract) {
+  ModelSizes sizes = common_sizes(contract);
+  const auto add = [&](const std::vector<TensorSpec>& specs) {
+    for (const TensorSpec& spec : specs)
+      add_trunk(spec, checkpoint::element_count(spec).value_or(0) * bytes_of(spec.published),
+                is_tied(contract), sizes);
+  };
+  add(contract.globals);
+  for (const checkpoint::LayerContract& layer : contract.layers) add(layer.trunk);
+  if (sizes.expert_count > 0)
+    sizes.expert_slot_bytes = round_up(sizes.expert_bytes, kExtentAlignment) +
+                              (checkpoint::kExpertPartCount + 1) * kExtentAlignment;
+  return sizes;
+}
+
+ModelSizes sizes_of(const Checkpoint& checkpoint) {
+  const ModelContract& contract = checkpoint.contract();
+  ModelSizes sizes = common_sizes(contract);
+  const auto add = [&](const std::vector<TensorSpec>& specs,
+                       const std::vector<TensorLocation>& locations) {
+    CHECK(specs.size() == locations.size());
+    for (size_t i = 0; i < specs.size(); ++i)
+      if (locations[i].size > 0) add_trunk(specs[i], locations[i].size, is_tied(contract), sizes);
+  };
+  add(contract.globals, checkpoint.globals());
+  sizes.expert_bytes = 0;
+  for (uint32_t layer = 0; layer < contract.layers.size(); ++layer) {
+    add(contract.layers[layer].trunk, checkpoint.trunk(layer));
+    if (!contract.layers[layer].experts) continue;
+    for (uint32_t expert = 0; expert < contract.layers[layer].experts->expert_count; ++expert) {
+      const checkpoint::ExpertLocation& location = checkpoint.expert(layer, expert);
+      uint64_t bytes = 0;
+      for (const TensorLocation& part : location) bytes += part.size;
+      sizes.expert_bytes = std::max(sizes.expert_bytes, bytes);
+      sizes.expert_slot_bytes =
+          std::max(sizes.expert_slot_bytes, lay_out_expert(location).slot_bytes);
+    }
+  }
+  return sizes;
+}
+
+}  // namespace deltafin::memory
