@@ -60,6 +60,9 @@ inline constexpr uint64_t kPromptBytes = 16ull << 20;
 inline constexpr uint32_t kSplitSteps = 10'000'000;
 inline constexpr uint32_t kSplitHeapKib = 64 * 1024;
 
+// Sequences that a plan holds memory for: more than any machine has for their state.
+inline constexpr uint64_t kRequests = 1024;
+
 // More threads than this has never helped a memory-bound engine.
 inline constexpr size_t kThreads = 256;
 

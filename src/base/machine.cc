@@ -232,6 +232,11 @@ MemoryShare Machine::memory() const {
   return share;
 }
 
+// Not getrusage: its number is that of the parent where that was larger before exec.
+std::optional<uint64_t> Machine::peak_resident_bytes() const {
+  return meminfo_bytes(read_system_file(root_ + "/proc/self/status").value_or(""), "VmHWM");
+}
+
 HugePages Machine::huge_pages() const {
   const std::string text =
       read_system_file(root_ + "/sys/kernel/mm/transparent_hugepage/enabled").value_or("");

@@ -69,6 +69,8 @@ class Machine {
   // Whether anonymous memory gets transparent huge pages: without them, a walk through gigabytes of
   // weights misses the TLB at every page.
   HugePages huge_pages() const;
+  // The most memory that this process has had in use; empty where the kernel does not say.
+  std::optional<uint64_t> peak_resident_bytes() const;
   // As the processor calls itself; empty where it does not.
   std::string processor_name() const;
 

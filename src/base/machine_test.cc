@@ -274,6 +274,13 @@ TEST_F(MemoryOfAMachine, IsWhatTheKernelCallsAvailable) {
   EXPECT_EQ(memory().usable_bytes(), 12000 * kKib);
 }
 
+TEST_F(MemoryOfAMachine, SaysHowMuchWeEverHadInUse) {
+  EXPECT_FALSE(with_processor_count(1).peak_resident_bytes());
+  write("/proc/self/status", "Name:\tdeltafin\nVmRSS:\t 10 kB\nVmHWM:\t  28696 kB\n");
+  EXPECT_EQ(with_processor_count(1).peak_resident_bytes(), 28696 * kKib);
+  EXPECT_GT(Machine().peak_resident_bytes(), 1000 * kKib);
+}
+
 TEST_F(MemoryOfAMachine, IsUnknownWhereTheKernelDoesNotSay) {
   for (const char* text :
        {"", "MemTotal: 9 kB\n", "MemAvailable: much kB\n", "MemAvailable:", "MemAvailable: 12\n",

@@ -13,6 +13,7 @@
 #include "cli/logits_command.h"
 #include "cli/messages.h"
 #include "cli/model_location.h"
+#include "cli/plan_command.h"
 #include "cli/progress.h"
 #include "cli/run_command.h"
 #include "cli/signals.h"
@@ -33,6 +34,7 @@ constexpr std::array kCommands = {
     Command{"run", "continue a prompt", run_command},
     Command{"inspect", "what a checkpoint is, how big, and whether it is complete",
             inspect_command},
+    Command{"plan", "what would go where in memory, and how fast it would be", plan_command},
     Command{"logits", "write the logits of every position of a prompt to a file", logits_command},
     Command{"doctor", "what this machine has, and what would be used of it", doctor_command},
 };
@@ -106,8 +108,8 @@ int run_app(const std::vector<std::string>& arguments) {
     code = dispatch(arguments, cancel);
   } catch (const std::bad_alloc&) {
     code = fail(ErrorCode::OverBudget,
-                "out of memory\n  close other programs, or try a smaller --expert-cache or "
-                "--prefill-rows");
+                "out of memory\n  close other programs, or give a smaller --memory, or a smaller "
+                "--expert-cache or --prefill-rows");
   }
   if (code) return *code;
   const bool is_command =

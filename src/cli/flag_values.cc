@@ -96,6 +96,31 @@ Result<uint64_t> parse_size(std::string_view text) {
   return static_cast<uint64_t>(bytes);
 }
 
+Result<memory::BudgetRule> parse_budget(std::string_view text) {
+  if (lower_case(text) == "auto") return memory::AutoBudget{};
+  if (!text.ends_with('%')) {
+    Result<uint64_t> bytes = parse_size(text);
+    if (!bytes)
+      return refuse(text,
+                    "a size such as 24GB (24 x 10^9 bytes) or 512MiB, a share such as 80%, "
+                    "or auto");
+    return *bytes;
+  }
+  const std::optional<double> percent =
+      whole_number<double>(trimmed(text.substr(0, text.size() - 1)));
+  if (!percent || !(*percent > 0 && *percent <= 100))
+    return refuse(text, "a share above 0% and up to 100%");
+  return memory::ShareOfUsable{*percent / 100};
+}
+
+Result<double> parse_rate(std::string_view text) {
+  constexpr double kMost = 1e6;  // a thousand times the memory of any machine
+  const std::optional<double> number = whole_number<double>(text);
+  if (!number || !(*number > 0 && *number <= kMost))
+    return refuse(text, "a number above 0, such as 7.2");
+  return *number * 1e9;
+}
+
 Result<std::vector<TokenId>> parse_ids(std::string_view text) {
   constexpr uint64_t kIdMost = limits::kVocabulary - 1;
   std::vector<TokenId> ids;
@@ -122,6 +147,12 @@ Setter integer_into(std::optional<uint64_t>& into, uint64_t least, uint64_t most
 Setter real_into(std::optional<float>& into) { return parsed_into<float>(into, parse_real); }
 
 Setter size_into(std::optional<uint64_t>& into) { return parsed_into<uint64_t>(into, parse_size); }
+
+Setter budget_into(std::optional<memory::BudgetRule>& into) {
+  return parsed_into<memory::BudgetRule>(into, parse_budget);
+}
+
+Setter rate_into(std::optional<double>& into) { return parsed_into<double>(into, parse_rate); }
 
 Setter ids_into(std::optional<std::vector<TokenId>>& into) {
   return parsed_into<std::vector<TokenId>>(into, parse_ids);

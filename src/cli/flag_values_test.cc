@@ -87,5 +87,21 @@ TEST(Setters, LeaveTheOptionAloneWhenTheTextIsWrong) {
   EXPECT_EQ(size, 1000u);
 }
 
+TEST(Budget, IsASizeAShareOrAutomatic) {
+  EXPECT_EQ(std::get<uint64_t>(*parse_budget("24GB")), 24'000'000'000u);
+  EXPECT_EQ(std::get<uint64_t>(*parse_budget("512MiB")), 512u << 20);
+  EXPECT_DOUBLE_EQ(std::get<memory::ShareOfUsable>(*parse_budget("80%")).share, 0.8);
+  EXPECT_DOUBLE_EQ(std::get<memory::ShareOfUsable>(*parse_budget("12.5 %")).share, 0.125);
+  EXPECT_TRUE(std::holds_alternative<memory::AutoBudget>(*parse_budget("auto")));
+  for (const char* bad : {"", "%", "0%", "101%", "-5%", "nan%", "automatic", "24G", "80% "})
+    EXPECT_FALSE(parse_budget(bad)) << bad;
+}
+
+TEST(Rate, IsGigabytesASecond) {
+  EXPECT_DOUBLE_EQ(*parse_rate("7.2"), 7.2e9);
+  for (const char* bad : {"", "0", "-1", "7.2GB", "inf", "nan", "1e9"})
+    EXPECT_FALSE(parse_rate(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace deltafin::cli

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "checkpoint/inventory.h"
 #include "cli/inspect_dimensions.h"
+#include "cli/table.h"
 #include "cli/units.h"
 #include "model/family.h"
 
@@ -25,24 +26,6 @@ using checkpoint::Survey;
 using nlohmann::ordered_json;
 
 namespace {
-
-// Lines of "name    value", with a blank line between blocks.
-class Table {
- public:
-  void line(std::string_view name, const std::string& value) {
-    text_ += fmt::format("{:<20}{}\n", name, value);
-  }
-  void bytes(std::string_view name, uint64_t count) {
-    text_ += fmt::format("{:<20}{:>12}  {:>21} bytes\n", name, human_bytes(count),
-                         with_separators(count));
-  }
-  void block() { text_ += "\n"; }
-  void raw(const std::string& text) { text_ += text + "\n"; }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
 
 void add_architecture(Table& table, const ModelContract& contract, const Inventory& inventory) {
   table.line("architecture", contract.architecture);

@@ -11,6 +11,7 @@
 #include "audit/digest.h"
 #include "cli/command_line.h"
 #include "cli/events.h"
+#include "cli/memory_planning.h"
 #include "cli/messages.h"
 #include "cli/model_loading.h"
 #include "cli/model_location.h"
@@ -89,6 +90,12 @@ Result<Preparation> prepare(const LogitsFlags& flags, const CancelToken& cancel)
     TRY(tokenizer, open_prompt_tokenizer(storage, ready.directory));
   }
   TRY(ready.ids, prompt_tokens(flags.prompt, text, tokenizer.get(), ready.contract));
+  const uint64_t logits_bytes =
+      uint64_t{ready.ids.size()} * ready.contract.vocab_size() * sizeof(float);
+  TRY_STATUS(plan_memory(
+      flags.engine, ready.directory,
+      {.prompt_rows = ready.ids.size(), .output_bytes = std::min(kLogitsBytesOfPass, logits_bytes)},
+      ready.options));
   return ready;
 }
 

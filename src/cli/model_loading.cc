@@ -41,14 +41,20 @@ void EngineFlags::declare(CommandLine& line) {
   line.group("machine");
   machine.declare(line);
   line.flag(
+      "--memory", "SIZE",
+      "plan everything to fit into SIZE: 24GB, 80% of what can be used, or auto (deltafin plan); "
+      "refused with the numbers when it cannot (default: no plan)",
+      budget_into(memory));
+  line.flag(
       "--expert-cache", "SIZE",
-      "memory for experts, such as 2GB (10^9) or 512MiB (2^20) (default: all experts, at most a "
-      "quarter of the available memory, at least 64MiB)",
+      "memory for experts, such as 2GB (10^9) or 512MiB (2^20) (default: what --memory plans; "
+      "without it all experts, at most a quarter of the available memory, at least 64MiB)",
       size_into(expert_cache_bytes));
-  line.flag("--prefill-rows", "N",
-            "tokens of the prompt that go through the layers together (default: what 1 GiB of "
-            "activations allows); the output has the same bits with each",
-            integer_into(prefill_rows, 1, limits::kPositions));
+  line.flag(
+      "--prefill-rows", "N",
+      "tokens of the prompt that go through the layers together (default: what --memory plans; "
+      "without it what 1 GiB of activations allows); the output has the same bits with each",
+      integer_into(prefill_rows, 1, limits::kPositions));
 }
 
 Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,

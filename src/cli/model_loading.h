@@ -15,11 +15,13 @@
 #include "engine/engine.h"
 #include "io/file.h"
 #include "io/reader.h"
+#include "memory/budget.h"
 
 namespace deltafin::cli {
 
 struct EngineFlags {
   MachineFlags machine;
+  std::optional<memory::BudgetRule> memory;
   std::optional<uint64_t> expert_cache_bytes, prefill_rows;
 
   // The flags must outlive the command line's parse().

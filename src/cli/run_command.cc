@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "audit/digest.h"
+#include "base/machine.h"
 #include "cli/command_line.h"
 #include "cli/events.h"
+#include "cli/memory_planning.h"
 #include "cli/messages.h"
 #include "cli/model_loading.h"
 #include "cli/model_location.h"
@@ -97,6 +99,7 @@ struct Preparation {
   engine::EngineOptions options;
   ReaderChoice reader;
   engine::GenerateRequest request;
+  std::optional<PlannedMemory> memory;  // empty without --memory
 };
 
 // The tokenizer of the directory. With --ids a run goes on without one.
@@ -136,6 +139,10 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
   ready.request.max_tokens = flags.max_tokens.value_or(kMaxTokens);
   ready.request.stop_tokens = stop_tokens(flags, ready.contract, defaults);
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
+  TRY(ready.memory, plan_memory(flags.engine, ready.directory,
+                                {.prompt_rows = ready.request.prompt.size(),
+                                 .answer_rows = ready.request.max_tokens},
+                                ready.options));
   return ready;
 }
 
@@ -153,7 +160,8 @@ nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation&
         {"threads", ready.options.thread_count},
         {"isa", ready.options.kernels->name},
         {"expert_cache_bytes", ready.options.expert_cache_bytes},
-        {"prefill_rows", request.prefill_rows}}},
+        {"prefill_rows", request.prefill_rows},
+        {"memory", memory_json(ready.memory)}}},
       {"sampling", to_json(request.sampling)},
       {"stop_ids", request.stop_tokens},
   };
@@ -187,6 +195,8 @@ RunReport make_report(const Preparation& ready, LoadedModel& model,
   report.why_not_uring = model.reader().why_not_uring;
   report.isa = engine.kernels().name;
   report.thread_count = engine.thread_count();
+  report.memory = ready.memory;
+  report.peak_resident_bytes = Machine().peak_resident_bytes();
   report.position_count = sequence.position_count();
   report.state_fixed_bytes = engine.state_layout().fixed_bytes();
   report.state_bytes_per_position = engine.state_layout().bytes_per_position();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "cli/plan_report.h"
 #include "cli/sampling.h"
 #include "cli/units.h"
 #include "numerics/kernels.h"
@@ -80,6 +81,19 @@ ordered_json digest_json(const RunReport& report) {
   return {{"sha256", report.digest->sha256}, {"rows", report.digest->row_count}};
 }
 
+// "peak 1.42 GB of a budget of 1.50 GB (as --memory says)", and what was planned.
+std::string memory_line(const RunReport& report) {
+  std::string text = report.peak_resident_bytes
+                         ? fmt::format("peak {} in use", human_bytes(*report.peak_resident_bytes))
+                         : "peak unknown";
+  if (!report.memory) return text;
+  const memory::Plan& plan = report.memory->plan;
+  return text + fmt::format(" of a budget of {} ({}), {} planned: {} rows a pass, {} expert slots",
+                            human_bytes(plan.budget_bytes), report.memory->budget.reason,
+                            human_bytes(plan.planned_bytes()), with_separators(plan.prefill_rows),
+                            with_separators(plan.expert_slots));
+}
+
 // What came out, in both JSON forms.
 void add_outcome(ordered_json& json, const RunReport& report) {
   json["ids"] = report.result.tokens;
@@ -88,6 +102,10 @@ void add_outcome(ordered_json& json, const RunReport& report) {
   json["stop_token"] = report.stop_token ? ordered_json(*report.stop_token) : ordered_json();
   json["timings"] = timings(report);
   json["counters"] = counters(report);
+  json["memory"] = {
+      {"peak_resident_bytes",
+       report.peak_resident_bytes ? ordered_json(*report.peak_resident_bytes) : ordered_json()},
+      {"plan", memory_json(report.memory)}};
   json["logits_digest"] = digest_json(report);
 }
 
@@ -95,6 +113,11 @@ void add_outcome(ordered_json& json, const RunReport& report) {
 
 std::string describe(const LogitsDigestLine& digest) {
   return fmt::format("logits sha256 {} over {} rows", digest.sha256, digest.row_count);
+}
+
+ordered_json memory_json(const std::optional<PlannedMemory>& memory) {
+  if (!memory) return nullptr;
+  return to_json(memory->plan);
 }
 
 std::string summary(const RunReport& report) {
@@ -128,6 +151,7 @@ std::string summary(const RunReport& report) {
        fmt::format("{}: {} + {} positions of {}", human_bytes(report.state_bytes()),
                    human_bytes(report.state_fixed_bytes), with_separators(report.position_count),
                    human_bytes(report.state_bytes_per_position)));
+  line("memory", memory_line(report));
   line("machine",
        fmt::format("{} {}, {} kernels, {} reader{}", report.thread_count,
                    report.thread_count == 1 ? "thread" : "threads", report.isa, report.reader,

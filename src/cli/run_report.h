@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/token.h"
+#include "cli/memory_planning.h"
 #include "engine/engine.h"
 #include "engine/generate.h"
 #include "engine/sampler.h"
@@ -41,6 +42,9 @@ struct RunReport {
   uint64_t position_count = 0;  // committed
   uint64_t state_fixed_bytes = 0, state_bytes_per_position = 0;
 
+  std::optional<PlannedMemory> memory;          // empty without --memory
+  std::optional<uint64_t> peak_resident_bytes;  // of the process
+
   std::optional<LogitsDigestLine> digest;
 
   uint64_t state_bytes() const {
@@ -50,6 +54,9 @@ struct RunReport {
 
 // "logits sha256 <hex> over N rows"
 std::string describe(const LogitsDigestLine& digest);
+
+// The budget and what was planned with it; null without.
+nlohmann::ordered_json memory_json(const std::optional<PlannedMemory>& memory);
 
 // Several aligned lines.
 std::string summary(const RunReport& report);

@@ -124,5 +124,27 @@ TEST(LogitsDigestLine, IsOneLine) {
             "logits sha256 abc over 3 rows");
 }
 
+TEST(RunReport, ShowsThePeakBesideTheBudgetAndThePlan) {
+  RunReport report = sample();
+  EXPECT_THAT(summary(report), HasSubstr("memory     peak unknown\n"));
+  EXPECT_TRUE(to_json(report).at("memory").at("plan").is_null());
+  report.peak_resident_bytes = 1'200'000'000;
+  EXPECT_THAT(summary(report), HasSubstr("memory     peak 1.200 GB in use\n"));
+  report.memory = PlannedMemory{.budget = {.bytes = 1'500'000'000, .reason = "as --memory says"},
+                                .plan = {.budget_bytes = 1'500'000'000,
+                                         .trunk_resident_bytes = 1'000'000'000,
+                                         .prefill_rows = 512,
+                                         .activation_bytes = 100'000'000,
+                                         .expert_slots = 1234,
+                                         .expert_cache_bytes = 300'000'000}};
+  EXPECT_THAT(summary(report),
+              HasSubstr("peak 1.200 GB in use of a budget of 1.500 GB (as --memory says), 1.400 GB "
+                        "planned: 512 rows a pass, 1,234 expert slots"));
+  const ordered_json memory = to_json(report).at("memory");
+  EXPECT_EQ(memory.at("peak_resident_bytes"), 1'200'000'000);
+  EXPECT_EQ(memory.at("plan").at("planned_bytes"), 1'400'000'000);
+  EXPECT_EQ(memory.at("plan").at("unassigned_bytes"), 100'000'000);
+}
+
 }  // namespace
 }  // namespace deltafin::cli

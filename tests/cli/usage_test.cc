@@ -21,14 +21,14 @@ TEST(Help, OfTheProgramListsTheCommandsThatExist) {
     EXPECT_THAT(outcome.err, IsEmpty());
     EXPECT_THAT(outcome.out,
                 AllOf(HasSubstr("\n  run "), HasSubstr("\n  inspect "), HasSubstr("\n  logits "),
-                      HasSubstr("\n  doctor "), HasSubstr("--version")));
+                      HasSubstr("\n  plan "), HasSubstr("\n  doctor "), HasSubstr("--version")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("serve")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("chat")));
   }
 }
 
 TEST(Help, OfEachCommandHasExamples) {
-  for (const std::string command : {"run", "inspect", "logits", "doctor"}) {
+  for (const std::string command : {"run", "inspect", "plan", "logits", "doctor"}) {
     const Outcome outcome = run_program({command, "--help"});
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
@@ -110,6 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"logits", "--ids", "1", "--out", "x"}, "logits needs a MODEL", ""},
         Mistake{{"inspect"}, "inspect needs a MODEL", "--config FILE"},
         Mistake{{"inspect", "demo", "--config", "x"}, "not at both", ""},
+        Mistake{{"plan"}, "plan needs a MODEL", "--config FILE"},
+        Mistake{{"plan", "demo", "--config", "x"}, "not at both", ""},
         Mistake{{"doctor", "demo"}, "unexpected argument \"demo\"", "doctor --help"},
         Mistake{{"doctor", "--thread", "1"}, "no option --thread", "did you mean --threads?"}));
 
@@ -133,6 +135,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"doctor", "--isa", "z80"}, "--isa: found \"z80\"", "doctor --help"},
         Mistake{{"doctor", "--threads", "x"}, "--threads: found \"x\"", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--expert-cache", "2G"}, "such as 2GB", ""},
+        Mistake{{"run", "demo", "--prompt", "x", "--memory", "lots"}, "--memory: found", ""},
+        Mistake{{"plan", "demo", "--memory", "120%"}, "up to 100%", ""},
+        Mistake{{"plan", "demo", "--disk-gbps", "0"}, "--disk-gbps: found \"0\"", ""},
+        Mistake{{"plan", "demo", "--context", "99999999"}, "--context: found", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--temperature", "hot"}, "found \"hot\"", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--top-p", "2"}, "--top-p is 2", ""},
         Mistake{{"run", "demo", "--prompt", "x", "--events", "-"},

@@ -1,0 +1,54 @@
+#include "cli/memory_planning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "checkpoint/checkpoint.h"
+#include "cli/messages.h"
+#include "cli/units.h"
+#include "engine/footprint.h"
+
+namespace deltafin::cli {
+
+Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
+                                                 const std::string& directory,
+                                                 const Workload& workload,
+                                                 engine::EngineOptions& options) {
+  if (!flags.memory) return std::nullopt;
+  const MemoryShare share = Machine().memory();
+  TRY(memory::Budget budget, find_budget(*flags.memory, share));
+  const std::string warning = budget_warning(budget, share);
+  if (!warning.empty()) warn(warning);
+
+  const io::PosixStorage storage;
+  TRY(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::open(storage, directory));
+  memory::ModelSizes sizes = engine::footprint_of(checkpoint);
+  sizes.overhead_bytes += workload.output_bytes;
+  // --max-tokens may be any number; a sequence ends where the model's positions do.
+  const uint64_t wanted =
+      checked_add(workload.prompt_rows, workload.answer_rows).value_or(UINT64_MAX);
+  const memory::PlanRequest request = {
+      .budget_bytes = budget.bytes,
+      .context = std::min(wanted, std::max(checkpoint.contract().max_positions, uint64_t{1})),
+      .prompt_rows = workload.prompt_rows,
+      .expert_cache_bytes = flags.expert_cache_bytes,
+      .prefill_rows = flags.prefill_rows,
+      .context_flag = "--max-tokens",
+      .context_before_flag = workload.prompt_rows};
+  TRY(const memory::Plan plan, make_plan(sizes, request));
+  options.expert_cache_bytes = plan.expert_cache_bytes;
+  options.activation_bytes = plan.activation_bytes;
+  return PlannedMemory{std::move(budget), plan};
+}
+
+std::string budget_warning(const memory::Budget& budget, const MemoryShare& memory) {
+  if (!budget.exceeds_machine) return "";
+  return fmt::format(
+      "--memory allows {}, but only {} can be used: the machine may page, which is "
+      "slower than a smaller budget",
+      human_bytes(budget.bytes), human_bytes(memory.usable_bytes().value_or(0)));
+}
+
+}  // namespace deltafin::cli

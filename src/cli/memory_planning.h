@@ -1,0 +1,42 @@
+// From --memory to a plan, and from a plan to the options of an engine.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/machine.h"
+#include "base/result.h"
+#include "checkpoint/contract.h"
+#include "cli/model_loading.h"
+#include "engine/engine.h"
+#include "memory/budget.h"
+#include "memory/model_sizes.h"
+#include "memory/plan.h"
+
+namespace deltafin::cli {
+
+struct PlannedMemory {
+  memory::Budget budget;
+  memory::Plan plan;
+};
+
+// What a command is going to do with a model.
+struct Workload {
+  uint64_t prompt_rows = 1;
+  uint64_t answer_rows = 0;   // at most
+  uint64_t output_bytes = 0;  // kept beside everything else
+};
+
+// The plan that --memory asks for, with the sizes of the checkpoint in `directory`; empty without
+// that flag. Its numbers are in `options` afterwards. Errors: OverBudget, before anything is
+// loaded; BadModel and Io, when the checkpoint is not complete.
+Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
+                                                 const std::string& directory,
+                                                 const Workload& workload,
+                                                 engine::EngineOptions& options);
+
+// A line about a budget that this machine does not have; empty when it has.
+std::string budget_warning(const memory::Budget& budget, const MemoryShare& memory);
+
+}  // namespace deltafin::cli
