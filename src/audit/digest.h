@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
+
+#include "base/sha256.h"
 
 namespace deltafin::audit {
 
@@ -12,19 +13,13 @@ namespace deltafin::audit {
 // produced an output token. Prefix reuse, chunking and restored states therefore do not change it.
 class LogitsDigest {
  public:
-  LogitsDigest();
-  ~LogitsDigest();
-  LogitsDigest(const LogitsDigest&) = delete;
-  LogitsDigest& operator=(const LogitsDigest&) = delete;
-
   void add(std::span<const float> logits);
   uint64_t row_count() const { return row_count_; }
   // Lower-case hexadecimal of everything added so far; more may follow.
-  std::string hex() const;
+  std::string hex() const { return to_hex(sha_.digest()); }
 
  private:
-  struct Context;
-  std::unique_ptr<Context> context_;
+  Sha256 sha_;
   uint64_t row_count_ = 0;
 };
 

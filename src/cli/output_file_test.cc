@@ -54,9 +54,6 @@ TEST_F(OutputFile, IsNotWrittenOverAnExistingOne) {
   EXPECT_EQ(file.error().code, ErrorCode::Usage);
   EXPECT_THAT(file.error().what,
               HasSubstr(path("log") + " exists already\n  give another name, or"));
-  const Result<PublishedFile> published = PublishedFile::create(path("log"), Existing::Refuse);
-  ASSERT_FALSE(published);
-  EXPECT_EQ(published.error().code, ErrorCode::Usage);
   EXPECT_EQ(content("log"), "precious");
 }
 
@@ -101,63 +98,11 @@ TEST_F(OutputFile, SaysWhenTheFolderIsNotThere) {
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code, ErrorCode::Io);
   EXPECT_THAT(file.error().what, HasSubstr("cannot create: No such file or directory"));
-  const Result<PublishedFile> published = PublishedFile::create(path("no/log"), Existing::Refuse);
-  ASSERT_FALSE(published);
-  EXPECT_EQ(published.error().code, ErrorCode::Io);
 }
 
 TEST_F(OutputFile, RefusesADanglingLink) {
   fs::create_symlink(path("nowhere"), path("link"));
   EXPECT_FALSE(GrowingFile::create(path("link"), Existing::Replace));
-}
-
-TEST_F(OutputFile, AppearsOnlyWhenPublished) {
-  Result<PublishedFile> file = PublishedFile::create(path("data"), Existing::Refuse);
-  ASSERT_TRUE(file);
-  ASSERT_TRUE(file->append("all of it"));
-  EXPECT_FALSE(fs::exists(path("data")));
-  ASSERT_TRUE(file->publish());
-  EXPECT_EQ(content("data"), "all of it");
-  EXPECT_EQ(file_count(), 1u);
-}
-
-TEST_F(OutputFile, LeavesNothingBehindWhenGivenUp) {
-  {
-    Result<PublishedFile> file = PublishedFile::create(path("data"), Existing::Refuse);
-    ASSERT_TRUE(file);
-    ASSERT_TRUE(file->append("half"));
-    EXPECT_EQ(file_count(), 1u);
-  }
-  EXPECT_EQ(file_count(), 0u);
-}
-
-TEST_F(OutputFile, DoesNotReplaceAFileThatAppearedMeanwhile) {
-  {
-    Result<PublishedFile> file = PublishedFile::create(path("data"), Existing::Refuse);
-    ASSERT_TRUE(file);
-    put("data", "precious");
-    const Status status = file->publish();
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().code, ErrorCode::Usage);
-  }
-  EXPECT_EQ(content("data"), "precious");
-  EXPECT_EQ(file_count(), 1u);
-}
-
-TEST_F(OutputFile, KeepsTheOldOneUntilTheNewOneIsComplete) {
-  put("data", "old");
-  Result<PublishedFile> file = PublishedFile::create(path("data"), Existing::Replace);
-  ASSERT_TRUE(file);
-  ASSERT_TRUE(file->append("new"));
-  EXPECT_EQ(content("data"), "old");
-  ASSERT_TRUE(file->publish());
-  EXPECT_EQ(content("data"), "new");
-}
-
-TEST_F(OutputFile, IsPublishedOnlyAsARegularFile) {
-  EXPECT_FALSE(PublishedFile::create("/dev/null", Existing::Replace));
-  EXPECT_FALSE(PublishedFile::create(folder_.string(), Existing::Replace));
-  EXPECT_FALSE(PublishedFile::create(path(""), Existing::Replace));
 }
 
 }  // namespace
