@@ -41,6 +41,14 @@ SequenceState SequenceState::fork() const {
   return copy;
 }
 
+std::span<const float> SequenceState::cache_rows(size_t layer, uint64_t page) const {
+  const uint64_t first = page * kPagePositions;
+  CHECK(first < position_count_);
+  const uint64_t rows = std::min<uint64_t>(kPagePositions, position_count_ - first);
+  const PagedLayout& paged = std::get<PagedLayout>(layout_->layers[layer]);
+  return std::span(layers_[layer].pages[page]->rows).first(rows * paged.row_width);
+}
+
 Transaction::Transaction(SequenceState& sequence, size_t row_count, ReplayInputs replay)
     : sequence_(&sequence),
       base_(sequence.position_count_),

@@ -41,6 +41,9 @@ class SequenceState {
 
   uint64_t position_count() const { return position_count_; }
   const Layout& layout() const { return *layout_; }
+  // Committed rows of one page of a paged layer, row after row: kPagePositions of them, fewer on
+  // the last page.
+  std::span<const float> cache_rows(size_t layer, uint64_t page) const;
   // Committed state of a recurrent layer.
   const RecurrentState& recurrent(size_t layer) const { return *layers_[layer].recurrent; }
 
