@@ -23,6 +23,7 @@ struct PromptFlags {
 
   // The flags must outlive the command line's parse().
   void declare(CommandLine& line);
+  bool is_given() const { return text || file || ids; }
   // Errors: Usage unless there is exactly one source.
   Status check() const;
 };

@@ -19,8 +19,10 @@
 #include "cli/run_listener.h"
 #include "cli/run_report.h"
 #include "cli/sampling.h"
+#include "cli/saved_state.h"
 #include "cli/signals.h"
 #include "cli/standard_output.h"
+#include "cli/units.h"
 
 namespace deltafin::cli {
 
@@ -31,6 +33,7 @@ constexpr uint64_t kMaxTokens = 256;
 struct RunFlags {
   std::optional<std::string> model;
   PromptFlags prompt;
+  StateFlags state;
   SamplingFlags sampling;
   EngineFlags engine;
   std::optional<uint64_t> max_tokens;
@@ -48,6 +51,7 @@ struct RunFlags {
 void RunFlags::declare(CommandLine& line) {
   declare_model(line, model);
   prompt.declare(line);
+  state.declare(line);
   line.group("length");
   line.flag(
       "--max-tokens", "N",
@@ -66,18 +70,21 @@ void RunFlags::declare(CommandLine& line) {
       logits_digest);
   line.flag("--events", "FILE", "write what happens to FILE as JSON lines, each at once",
             text_into(events));
-  line.toggle("--force", "let --events replace a file", force);
+  line.toggle("--force", "let --events and --save-state replace a file", force);
   line.example("deltafin run demo --prompt \"The capital of France is\"",
                "the bundled model continues the sentence");
   line.example("deltafin run ~/models/kimi-k3 --prompt-file question.txt --sample --seed 7 --stats",
                "a checkpoint directory as downloaded; random choice that can be repeated");
+  line.example("deltafin run demo --prompt-file book.txt --max-tokens 0 --save-state book.state",
+               "reads the book once; --load-state book.state --prompt \"...\" asks about it");
   line.example("echo -n \"Once upon a time\" | deltafin run demo --prompt-file - --json | jq .text",
                "from a pipe, for a program");
 }
 
 Status RunFlags::check() const {
   TRY_STATUS(required_model(model, "run"));
-  TRY_STATUS(prompt.check());
+  // A loaded state can go on by itself.
+  if (prompt.is_given() || !state.load) TRY_STATUS(prompt.check());
   if (events == "-" || events == "/dev/stdout")
     return fail(ErrorCode::Usage,
                 "--events: standard output is for the text alone\n  name a file, or /dev/stderr");
@@ -86,7 +93,7 @@ Status RunFlags::check() const {
 
 CommandLine make_line() {
   return {
-      "run MODEL (--prompt TEXT | --prompt-file FILE | --ids LIST) [options]",
+      "run MODEL (--prompt TEXT | --prompt-file FILE | --ids LIST | --load-state FILE) [options]",
       "Continues a prompt. The text goes to standard output as it is generated, everything else to "
       "standard error. Ctrl-C stops and keeps what there is."};
 }
@@ -98,16 +105,18 @@ struct Preparation {
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: only ids
   engine::EngineOptions options;
   ReaderChoice reader;
-  engine::GenerateRequest request;
-  std::optional<PlannedMemory> memory;  // empty without --memory
+  engine::GenerateRequest request;            // the prompt: what the flags give
+  std::optional<PlannedMemory> memory;        // empty without --memory
+  std::optional<state::SnapshotOwner> owner;  // where states are loaded or saved
+  std::optional<StateReport> loaded;
 };
 
-// The tokenizer of the directory. With --ids a run goes on without one.
+// The tokenizer of the directory. Without text to encode a run goes on without one.
 Result<std::unique_ptr<text::Tokenizer>> find_tokenizer(const io::Storage& storage,
                                                         const std::string& directory,
                                                         const PromptFlags& prompt) {
   Result<std::unique_ptr<text::Tokenizer>> tokenizer = open_prompt_tokenizer(storage, directory);
-  if (tokenizer || !prompt.ids) return tokenizer;
+  if (tokenizer || prompt.text || prompt.file) return tokenizer;
   warn("the output is token ids: " + first_line(tokenizer.error().what));
   return nullptr;
 }
@@ -134,8 +143,10 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
   TRY(ready.request.sampling, combine(flags.sampling, defaults, draw_seed()));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
   TRY(ready.tokenizer, find_tokenizer(storage, ready.directory, flags.prompt));
-  TRY(ready.request.prompt,
-      prompt_tokens(flags.prompt, text, ready.tokenizer.get(), ready.contract));
+  if (flags.prompt.is_given()) {
+    TRY(ready.request.prompt,
+        prompt_tokens(flags.prompt, text, ready.tokenizer.get(), ready.contract));
+  }
   ready.request.max_tokens = flags.max_tokens.value_or(kMaxTokens);
   ready.request.stop_tokens = stop_tokens(flags, ready.contract, defaults);
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
@@ -143,6 +154,13 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
                                 {.prompt_rows = ready.request.prompt.size(),
                                  .answer_rows = ready.request.max_tokens},
                                 ready.options));
+  if (flags.state.is_given()) {
+    TRY(ready.owner, state_owner(storage, ready.directory));
+  }
+  if (flags.state.load) {
+    TRY(ready.loaded,
+        check_state(storage, *flags.state.load, *ready.owner, ready.request.prompt.size()));
+  }
   return ready;
 }
 
@@ -153,6 +171,7 @@ nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation&
       {"version", version()},
       {"model", {{"directory", ready.directory}, {"architecture", ready.contract.architecture}}},
       {"prompt_ids", request.prompt},
+      {"loaded_state", to_json(ready.loaded)},
       {"options",
        {{"max_tokens", request.max_tokens},
         {"ignore_eos", flags.ignore_eos},
@@ -175,6 +194,46 @@ Result<EventLog> open_events(const RunFlags& flags) {
   return EventLog(std::move(*file));
 }
 
+Result<std::optional<PublishedFile>> open_state(const RunFlags& flags) {
+  if (!flags.state.save) return std::nullopt;
+  Result<PublishedFile> file =
+      PublishedFile::create(*flags.state.save, flags.force ? Existing::Replace : Existing::Refuse);
+  if (!file) return std::unexpected(std::move(file).error().within("--save-state"));
+  return std::move(*file);
+}
+
+// The sequence to go on with; `request` is then what it is given.
+Result<engine::Sequence> begin_sequence(const RunFlags& flags, const Preparation& ready,
+                                        const engine::Engine& engine, const CancelToken& cancel,
+                                        engine::GenerateRequest& request) {
+  if (!flags.state.load) return engine.new_sequence();
+  const io::PosixStorage storage;
+  TRY(engine::Sequence sequence,
+      load_state(storage, *flags.state.load, *ready.owner, engine.state_layout(), cancel, request));
+  write_to_standard_error(fmt::format(
+      "loaded {} tokens from {}\n", with_separators(sequence.position_count()), *flags.state.load));
+  return sequence;
+}
+
+// Empty when nothing is to be saved, or there is nothing to save.
+Result<std::optional<StateReport>> end_sequence(std::optional<PublishedFile>& file,
+                                                const Preparation& ready,
+                                                const engine::Sequence& sequence,
+                                                const engine::Continuation& next) {
+  if (!file) return std::nullopt;
+  if (sequence.position_count() == 0) {
+    warn(fmt::format("--save-state: {} is not written: no token has been read", file->path()));
+    return std::nullopt;
+  }
+  TRY(const StateReport report, save_state(*file, *ready.owner, sequence, next));
+  std::string text =
+      fmt::format("saved {} tokens to {}", with_separators(report.counts.tokens), report.file);
+  if (report.counts.waiting > 1)
+    text += fmt::format("; {} more wait in it to be read", with_separators(report.counts.waiting));
+  write_to_standard_error(text + "\n");
+  return report;
+}
+
 RunReport make_report(const Preparation& ready, LoadedModel& model,
                       const engine::Sequence& sequence, const RunListener& listener,
                       engine::GenerationResult result) {
@@ -183,6 +242,7 @@ RunReport make_report(const Preparation& ready, LoadedModel& model,
   report.directory = ready.directory;
   report.architecture = ready.contract.architecture;
   report.prompt_ids = ready.request.prompt;
+  report.loaded = ready.loaded;
   if (ready.tokenizer) report.text = listener.text();
   report.stop_token = listener.stop_token();
   report.result = std::move(result);
@@ -222,11 +282,13 @@ void say_what_stopped_it(const RunReport& report) {
 
 // Loads, generates and prints. Everything that fails in here is in the events too.
 Result<int> execute(const RunFlags& flags, const Preparation& ready, EventLog& events,
-                    CancelToken& cancel) {
+                    std::optional<PublishedFile>& state_file, CancelToken& cancel) {
   events.write(run_start_event(flags, ready));
   TRY_STATUS(events.status());
   TRY(const std::unique_ptr<LoadedModel> model,
       LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
+  engine::GenerateRequest request = ready.request;
+  TRY(engine::Sequence sequence, begin_sequence(flags, ready, model->engine(), cancel, request));
   StandardOutput output;
   audit::LogitsDigest digest;
   RunListener listener({.engine = model->engine(),
@@ -236,14 +298,20 @@ Result<int> execute(const RunFlags& flags, const Preparation& ready, EventLog& e
                         .events = events,
                         .digest = flags.logits_digest ? &digest : nullptr,
                         .cancel = cancel});
-  engine::Sequence sequence = model->engine().new_sequence();
   Result<engine::GenerationResult> result =
-      engine::generate(model->engine(), sequence, ready.request, listener, cancel);
+      engine::generate(model->engine(), sequence, request, listener, cancel);
   listener.finish();
+  if (!result) {
+    TRY_STATUS(output.status());
+    return std::unexpected(std::move(result).error());
+  }
+  // Whatever became of the text: the state took longer to compute.
+  TRY(std::optional<StateReport> saved, end_sequence(state_file, ready, sequence, result->next));
   TRY_STATUS(output.status());
-  if (!result) return std::unexpected(std::move(result).error());
 
   RunReport report = make_report(ready, *model, sequence, listener, std::move(*result));
+  report.prefill_count = request.prompt.size();
+  report.saved = std::move(saved);
   if (flags.logits_digest)
     report.digest = LogitsDigestLine{.sha256 = digest.hex(), .row_count = digest.row_count()};
   events.write(run_end_event(report, listener.elapsed()));
@@ -269,8 +337,9 @@ Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& 
   TRY_STATUS(flags.check());
   TRY(const Preparation ready, prepare(flags, cancel));
   say_what_is_worth_knowing(flags, ready);
+  TRY(std::optional<PublishedFile> state_file, open_state(flags));
   TRY(EventLog events, open_events(flags));
-  Result<int> code = execute(flags, ready, events, cancel);
+  Result<int> code = execute(flags, ready, events, state_file, cancel);
   if (!code) events.write(run_error_event(code.error()));
   return code;
 }

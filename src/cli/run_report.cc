@@ -45,7 +45,7 @@ ordered_json timings(const RunReport& report) {
   return {
       {"load_seconds", seconds(report.load_time)},
       {"prefill_seconds", seconds(result.prefill_time)},
-      {"prefill_tokens_per_second", rate(report.prompt_ids.size(), result.prefill_time)},
+      {"prefill_tokens_per_second", rate(report.prefill_count, result.prefill_time)},
       {"decode_seconds", seconds(result.decode_time)},
       {"decode_passes", result.decode_passes},
       {"decode_tokens_per_second", rate(result.decode_passes, result.decode_time)},
@@ -107,6 +107,7 @@ void add_outcome(ordered_json& json, const RunReport& report) {
        report.peak_resident_bytes ? ordered_json(*report.peak_resident_bytes) : ordered_json()},
       {"plan", memory_json(report.memory)}};
   json["logits_digest"] = digest_json(report);
+  json["saved_state"] = to_json(report.saved);
 }
 
 }  // namespace
@@ -128,9 +129,9 @@ std::string summary(const RunReport& report) {
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<11}{}\n", name, value);
   };
-  line("prompt", fmt::format("{} tokens in {}, {:.1f} tokens/s", report.prompt_ids.size(),
+  line("prompt", fmt::format("{} tokens in {}, {:.1f} tokens/s", report.prefill_count,
                              human_duration(result.prefill_time),
-                             rate(report.prompt_ids.size(), result.prefill_time)));
+                             rate(report.prefill_count, result.prefill_time)));
   line("generated",
        fmt::format("{} tokens, {:.1f} tokens/s after the first ({})", result.tokens.size(),
                    rate(result.decode_passes, result.decode_time), name_of(result.reason)));
@@ -166,6 +167,7 @@ ordered_json to_json(const RunReport& report) {
       {"arithmetic", numerics::kArithmetic},
       {"model", {{"directory", report.directory}, {"architecture", report.architecture}}},
       {"prompt_ids", report.prompt_ids},
+      {"loaded_state", to_json(report.loaded)},
   };
   add_outcome(json, report);
   json["sampling"] = to_json(report.sampling);

@@ -10,6 +10,7 @@
 
 #include "base/token.h"
 #include "cli/memory_planning.h"
+#include "cli/saved_state.h"
 #include "engine/engine.h"
 #include "engine/generate.h"
 #include "engine/sampler.h"
@@ -25,6 +26,8 @@ struct LogitsDigestLine {
 struct RunReport {
   std::string directory, architecture;
   std::vector<TokenId> prompt_ids;
+  uint64_t prefill_count = 0;  // these, and what waited in the loaded state
+  std::optional<StateReport> loaded, saved;
   std::optional<std::string> text;    // empty without a tokenizer
   std::optional<TokenId> stop_token;  // that ended the text
   engine::GenerationResult result;

@@ -18,13 +18,15 @@ RunReport sample() {
   report.directory = "/models/k3";
   report.architecture = "KimiK3ForConditionalGeneration";
   report.prompt_ids = {1, 2, 3, 4};
+  report.prefill_count = 4;
   report.text = " Paris.";
   report.stop_token = 9;
   report.result = {.tokens = {5, 6},
                    .reason = engine::StopReason::StopToken,
                    .prefill_time = milliseconds(2000),
                    .decode_time = milliseconds(500),
-                   .decode_passes = 2};
+                   .decode_passes = 2,
+                   .next = {}};
   report.after_prefill = engine::EngineCounters();
   report.after_prefill->experts.bytes_read = 1'000'000;
   report.at_end.experts = {.experts_used = 100,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/thread_team.h"
@@ -53,6 +54,11 @@ struct EngineCounters {
 class Sequence {
  public:
   explicit Sequence(const state::Layout& layout) : state_(layout) {}
+  // One that was saved. `state` is what `tokens`, all of them, left behind.
+  Sequence(std::vector<TokenId> tokens, state::SequenceState state)
+      : tokens_(std::move(tokens)), state_(std::move(state)) {
+    CHECK(tokens_.size() == state_.position_count());
+  }
 
   const std::vector<TokenId>& tokens() const { return tokens_; }
   uint64_t position_count() const { return tokens_.size(); }
@@ -61,8 +67,6 @@ class Sequence {
 
  private:
   friend class Pass;
-  Sequence(std::vector<TokenId> tokens, state::SequenceState state)
-      : tokens_(std::move(tokens)), state_(std::move(state)) {}
 
   std::vector<TokenId> tokens_;
   state::SequenceState state_;

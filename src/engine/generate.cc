@@ -25,7 +25,13 @@ class Generation {
 
   Result<GenerationResult> run() {
     const std::chrono::nanoseconds start = engine_.clock().now();
-    Status status = prefill();
+    const uint64_t base = sequence_.position_count();
+    Status status;
+    if (request_.prompt.empty()) {
+      accept(request_.logits);
+    } else {
+      status = prefill();
+    }
     const std::chrono::nanoseconds prefilled = engine_.clock().now();
     result_.prefill_time = prefilled - start;
     while (status && !ended_) status = decode_one();
@@ -35,6 +41,7 @@ class Generation {
       status = {};
     }
     if (!status) return std::unexpected(std::move(status).error());
+    keep_waiting_tokens(sequence_.position_count() - base);
     return std::move(result_);
   }
 
@@ -68,6 +75,15 @@ class Generation {
     return {};
   }
 
+  // `done` of the prompt and the answer have become part of the sequence.
+  void keep_waiting_tokens(size_t done) {
+    std::vector<TokenId>& waiting = result_.next.waiting;
+    waiting = request_.prompt;
+    waiting.insert(waiting.end(), result_.tokens.begin(), result_.tokens.end());
+    waiting.erase(waiting.begin(), waiting.begin() + ptrdiff_t(done));
+    CHECK(waiting.empty() != result_.next.logits.empty());
+  }
+
   Status decode_one() {
     const PassRequest request{.sequence = &sequence_,
                               .tokens = std::span(&result_.tokens.back(), 1),
@@ -82,15 +98,21 @@ class Generation {
 
   // Chooses the next token and decides whether it was the last.
   void accept(std::span<const float> logits) {
-    if (request_.max_tokens == 0) return end(StopReason::MaxTokens);
+    if (request_.max_tokens == 0) return end_before_a_token(StopReason::MaxTokens, logits);
     const TokenId token = sampler_.choose(logits, sequence_.position_count(), sequence_.tokens());
     listener_.on_token(token, logits);
     if (std::ranges::find(request_.stop_tokens, token) != request_.stop_tokens.end())
-      return end(StopReason::StopToken);
+      return end_before_a_token(StopReason::StopToken, logits);
     result_.tokens.push_back(token);
     if (result_.tokens.size() >= request_.max_tokens) return end(StopReason::MaxTokens);
     if (sequence_.position_count() >= engine_.contract().max_positions)
       return end(StopReason::ContextFull);
+  }
+
+  // The sequence is complete as it is; a continuation chooses the next token.
+  void end_before_a_token(StopReason reason, std::span<const float> logits) {
+    result_.next.logits.assign(logits.begin(), logits.end());
+    end(reason);
   }
 
   void end(StopReason reason) {
@@ -127,8 +149,10 @@ const char* name_of(StopReason reason) {
 Result<GenerationResult> generate(Engine& engine, Sequence& sequence,
                                   const GenerateRequest& request, GenerationListener& listener,
                                   const CancelToken& cancel) {
-  if (request.prompt.empty())
+  if (request.prompt.empty() && request.logits.empty())
     return fail(ErrorCode::Usage, "the prompt has no token: give at least one character or id");
+  CHECK(!request.prompt.empty() || request.logits.size() == engine.vocab_size());
+  CHECK(request.logits.empty() || sequence.position_count() > 0);
   TRY_STATUS(validate(request.sampling, engine.vocab_size()));
   return Generation(engine, sequence, request, listener, cancel).run();
 }

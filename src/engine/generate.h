@@ -11,8 +11,18 @@
 
 namespace deltafin::engine {
 
+// Where a generation left off, beside its sequence. Exactly one of the two is empty.
+struct Continuation {
+  // Known, but not yet part of the sequence: what an interrupt left of the prompt, or the last
+  // token that was chosen.
+  std::vector<TokenId> waiting;
+  // Of the sequence's last position, from which the next token is chosen. [vocab_size]
+  std::vector<float> logits;
+};
+
 struct GenerateRequest {
-  std::vector<TokenId> prompt;       // appended to the sequence; not empty
+  std::vector<TokenId> prompt;       // appended to the sequence; empty only with `logits`
+  std::vector<float> logits;         // Continuation::logits, used when there is no prompt
   uint64_t max_tokens = 0;           // 0: prefill only
   std::vector<TokenId> stop_tokens;  // end the answer and are not part of it
   SamplingParameters sampling;
@@ -51,12 +61,15 @@ struct GenerationResult {
   std::chrono::nanoseconds prefill_time{0};
   std::chrono::nanoseconds decode_time{0};  // after the first token
   uint64_t decode_passes = 0;
+  // A generation of the same sequence that is given this goes on as if there had been no end: it
+  // gets `waiting` and then the next words as its prompt, or `logits`.
+  Continuation next;
 };
 
 // Commits the prompt and every generated token but the last to `sequence`. A cancel is not an
-// error: the result has what was generated until then. Errors: Usage (empty prompt, bad ids or
-// parameters), Io, BadModel. The sequence then holds what was committed before, and engine and
-// sequence stay usable.
+// error: the result has what was generated until then. Errors: Usage (nothing to begin with, bad
+// ids or parameters), Io, BadModel. The sequence then holds what was committed before, and engine
+// and sequence stay usable.
 Result<GenerationResult> generate(Engine& engine, Sequence& sequence,
                                   const GenerateRequest& request, GenerationListener& listener,
                                   const CancelToken& cancel);
