@@ -73,8 +73,14 @@ LayerEntry entry_of(const LayerLayout& layout, uint64_t token_count) {
           .bytes = (window + recurrent.matrix_size) * sizeof(float)};
 }
 
-std::string_view text_of(const std::array<char, kArithmeticBytes>& padded) {
-  return {padded.data(), strnlen(padded.data(), padded.size())};
+std::array<char, kArithmeticBytes> padded(std::string_view arithmetic) {
+  std::array<char, kArithmeticBytes> bytes{};
+  std::ranges::copy(arithmetic, bytes.begin());
+  return bytes;
+}
+
+std::string_view text_of(const std::array<char, kArithmeticBytes>& bytes) {
+  return {bytes.data(), strnlen(bytes.data(), bytes.size())};
 }
 
 template <class T>
@@ -105,7 +111,7 @@ Status write_header(Writer& writer, const SnapshotOwner& owner, const SnapshotVi
   FixedHeader fixed{.magic = {},
                     .version = kVersion,
                     .layer_count = uint32_t(layout.layers.size()),
-                    .arithmetic = {},
+                    .arithmetic = padded(owner.arithmetic),
                     .identity = owner.identity.sha256,
                     .token_count = view.tokens.size(),
                     .waiting_count = view.waiting.size(),
@@ -114,7 +120,6 @@ Status write_header(Writer& writer, const SnapshotOwner& owner, const SnapshotVi
                                                           .waiting = view.waiting.size(),
                                                           .logits = view.logits.size()})};
   std::ranges::copy(kMagic, fixed.magic.begin());
-  std::ranges::copy(owner.arithmetic, fixed.arithmetic.begin());
   TRY_STATUS(writer.add(bytes_of(fixed)));
   for (const LayerLayout& layer : layout.layers)
     TRY_STATUS(writer.add(bytes_of(entry_of(layer, view.tokens.size()))));
@@ -239,7 +244,7 @@ class Reader {
   }
 
   Status check_owner(const FixedHeader& fixed) const {
-    if (text_of(fixed.arithmetic) != owner_.arithmetic)
+    if (fixed.arithmetic != padded(owner_.arithmetic))
       return refuse(fmt::format("was computed with the arithmetic \"{}\", expected \"{}\"",
                                 text_of(fixed.arithmetic), owner_.arithmetic));
     if (fixed.identity != owner_.identity.sha256)

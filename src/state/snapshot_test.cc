@@ -156,6 +156,7 @@ TEST_F(SnapshotTest, IsRefusedForAnotherModelArithmeticOrVersion) {
   owner_.arithmetic = "canon-2";
   EXPECT_THAT(complaint(bytes), HasSubstr("arithmetic \"canon-1\", expected \"canon-2\""));
   owner_ = test::owner();
+  EXPECT_THAT(complaint(changed(24, 'x')), HasSubstr("arithmetic \"canon-1\""));  // in the padding
   EXPECT_THAT(complaint(changed(8, uint32_t{2})), HasSubstr("format version 2, expected 1"));
 }
 
