@@ -93,7 +93,7 @@ Status RunFlags::check() const {
 
 CommandLine make_line() {
   return {
-      "run MODEL (--prompt TEXT | --prompt-file FILE | --ids LIST | --load-state FILE) [options]",
+      "run MODEL (--prompt TEXT | --prompt-file F | --ids LIST | --load-state F) [options]",
       "Continues a prompt. The text goes to standard output as it is generated, everything else to "
       "standard error. Ctrl-C stops and keeps what there is."};
 }

@@ -30,10 +30,15 @@ class SnapshotTest : public testing::Test {
   std::string complaint(const std::vector<std::byte>& bytes) {
     const Result<Snapshot> snapshot = read(bytes);
     const Result<SnapshotCounts> counts = check_snapshot(*file_of(bytes), owner_);
-    if (snapshot) EXPECT_TRUE(counts);
-    if (!counts) EXPECT_EQ(counts.error().what, snapshot.error().what);
-    if (!snapshot) EXPECT_THAT(snapshot.error().what, StartsWith("/states/f: "));
-    return snapshot ? "" : snapshot.error().what;
+    if (snapshot) {
+      EXPECT_TRUE(counts);
+      return "";
+    }
+    if (!counts) {
+      EXPECT_EQ(counts.error().what, snapshot.error().what);
+    }
+    EXPECT_THAT(snapshot.error().what, StartsWith("/states/f: "));
+    return snapshot.error().what;
   }
   std::vector<std::byte> good(size_t count = 3) {
     const SequenceState state = test::filled_state(layout_, count);
