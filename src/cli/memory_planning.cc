@@ -39,6 +39,7 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
       .context_before_flag = workload.prompt_rows};
   TRY(const memory::Plan plan, make_plan(sizes, request));
   options.expert_cache_bytes = plan.expert_cache_bytes;
+  options.resident_layers = plan.trunk_resident_layers;
   options.activation_bytes = plan.activation_bytes;
   return PlannedMemory{std::move(budget), plan};
 }

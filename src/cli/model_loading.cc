@@ -14,7 +14,7 @@
 #include "checkpoint/survey.h"
 #include "cli/progress.h"
 #include "cli/units.h"
-#include "memory/expert_layout.h"
+#include "memory/image_layout.h"
 
 namespace deltafin::cli {
 

@@ -30,7 +30,15 @@ void add_plan(Table& table, const PlanReport& report) {
                         with_separators(report.request.context),
                         human_bytes(report.sizes.state_bytes_per_position)));
   table.bytes("trunk", plan.trunk_resident_bytes);
-  table.raw("  all of it stays in memory");
+  table.raw(plan.trunk_streamed_bytes == 0
+                ? "  all of it stays in memory"
+                : fmt::format("  output head, vectors and the first {} of {} layers",
+                              plan.trunk_resident_layers, report.sizes.trunk_layer_bytes.size()));
+  if (plan.trunk_streamed_bytes > 0) {
+    table.bytes("buffers", plan.trunk_buffer_bytes);
+    table.raw(fmt::format("  two layers at a time of the others, {} that every pass reads again",
+                          human_bytes(plan.trunk_streamed_bytes)));
+  }
   table.bytes("prefill", plan.activation_bytes);
   table.raw(fmt::format("  {} rows a pass", with_separators(plan.prefill_rows)));
   if (report.sizes.expert_count > 0) {
@@ -49,10 +57,14 @@ std::string describe(const Duration& time) {
 
 void add_forecast(Table& table, const PlanReport& report) {
   const DecodeForecast& decode = report.decode;
-  if (report.sizes.expert_count > 0) {
-    table.bytes("cold, a token", decode.cold_bytes);
+  if (report.sizes.expert_count > 0) table.bytes("cold, a token", decode.cold_bytes);
+  if (decode.expected_bytes > 0 || report.sizes.expert_count > 0) {
     table.bytes("expected, a token", static_cast<uint64_t>(decode.expected_bytes));
-    table.raw("  experts that one token reads from disk, if all are used equally often");
+    table.raw(
+        report.plan.trunk_streamed_bytes > 0
+            ? "  from disk: the layers that do not stay, and experts, if all are used equally "
+              "often"
+            : "  experts that one token reads from disk, if all are used equally often");
   }
   if (decode.time)
     table.line("decode", fmt::format("{:.3g} tokens/s, bound by {}", 1 / decode.time->seconds,
@@ -132,7 +144,9 @@ ordered_json to_json(const Plan& plan) {
           {"overhead_bytes", plan.overhead_bytes},
           {"state_bytes", plan.state_bytes},
           {"trunk",
-           {{"resident_bytes", plan.trunk_resident_bytes},
+           {{"resident_layers", plan.trunk_resident_layers},
+            {"resident_bytes", plan.trunk_resident_bytes},
+            {"buffer_bytes", plan.trunk_buffer_bytes},
             {"streamed_bytes", plan.trunk_streamed_bytes}}},
           {"prefill_rows", plan.prefill_rows},
           {"activation_bytes", plan.activation_bytes},

@@ -66,7 +66,7 @@ ordered_json counters(const RunReport& report) {
       {"decode_expert_bytes_per_token", phases.decode_bytes_per_token},
       {"expert_cache_slots", experts.cache_slots},
       {"expert_cache_bytes", experts.cache_bytes},
-      {"trunk_bytes", report.at_end.trunk_bytes},
+      {"trunk_bytes", report.at_end.trunk.resident_bytes},
       {"state_bytes", report.state_bytes()},
       {"reads", report.reads.reads},
       {"read_bytes", report.reads.bytes},
@@ -146,7 +146,7 @@ std::string summary(const RunReport& report) {
                               100 * share(experts.hits, experts.hits + experts.misses)));
   line("cache", fmt::format("{} for {} experts", human_bytes(experts.cache_bytes),
                             with_separators(experts.cache_slots)));
-  line("trunk", fmt::format("{} in memory, loaded in {}", human_bytes(report.at_end.trunk_bytes),
+  line("trunk", fmt::format("{} in memory, loaded in {}", human_bytes(report.at_end.trunk.resident_bytes),
                             human_duration(report.load_time)));
   line("state",
        fmt::format("{}: {} + {} positions of {}", human_bytes(report.state_bytes()),

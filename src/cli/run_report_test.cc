@@ -37,7 +37,7 @@ RunReport sample() {
                            .failed_runs = 0,
                            .cache_slots = 1000,
                            .cache_bytes = 64'000'000};
-  report.at_end.trunk_bytes = 3'960'000;
+  report.at_end.trunk.resident_bytes = 3'960'000;
   report.reader = "pread";
   report.reads = {.reads = 1200, .bytes = 2'000'000, .direct_bytes = 1'500'000};
   report.isa = "avx2";

@@ -7,11 +7,10 @@
 namespace deltafin::engine {
 
 Engine::Engine(const EngineEnvironment& environment, const EngineOptions& options,
-               checkpoint::Checkpoint checkpoint, memory::Trunk trunk)
+               checkpoint::Checkpoint checkpoint)
     : environment_(environment),
       options_(options),
       checkpoint_(std::move(checkpoint)),
-      trunk_(std::move(trunk)),
       team_(options.thread_count),
       kernels_(options.kernels != nullptr ? *options.kernels : numerics::best_kernels()) {}
 
@@ -21,14 +20,15 @@ Result<std::unique_ptr<Engine>> Engine::open(
     const CancelToken& cancel) {
   TRY(checkpoint::Checkpoint checkpoint,
       checkpoint::Checkpoint::open(environment.storage, directory));
-  TRY(memory::Trunk trunk, memory::Trunk::load(checkpoint, environment.reader, progress, cancel));
-  std::unique_ptr<Engine> engine(
-      new Engine(environment, options, std::move(checkpoint), std::move(trunk)));
+  std::unique_ptr<Engine> engine(new Engine(environment, options, std::move(checkpoint)));
+  TRY(engine->trunk_,
+      memory::Trunk::load(engine->checkpoint_, environment.reader, engine->team_, environment.clock,
+                          {.resident_layers = options.resident_layers}, progress, cancel));
   TRY(engine->experts_,
       memory::make_local_expert_store(engine->checkpoint_, environment.reader, engine->team_,
                                       engine->kernels_, model::expert_function(engine->contract()),
                                       {.cache_bytes = options.expert_cache_bytes}));
-  TRY(engine->model_, model::open_model(engine->contract(), engine->trunk_));
+  TRY(engine->model_, model::open_model(engine->contract(), *engine->trunk_));
   return engine;
 }
 
@@ -38,7 +38,7 @@ size_t Engine::prefill_rows() const {
 
 EngineCounters Engine::snapshot() const {
   return {.experts = experts_->snapshot(),
-          .trunk_bytes = trunk_.bytes(),
+          .trunk = trunk_->snapshot(),
           .workspace_bytes = workspace_.bytes(),
           .passes = passes_,
           .rows = rows_};

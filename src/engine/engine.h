@@ -29,6 +29,8 @@ struct EngineOptions {
   size_t thread_count = 1;
   const numerics::Kernels* kernels = nullptr;  // null: the best for this processor
   uint64_t expert_cache_bytes = 1ull << 30;
+  // The first so many layers of the trunk stay in memory; the others are read for every pass.
+  uint32_t resident_layers = ~uint32_t{0};
   // Bound on the activations of one pass; a prompt that needs more is prefilled in several passes.
   // The bits do not depend on it.
   uint64_t activation_bytes = 1ull << 30;
@@ -43,7 +45,7 @@ struct EngineEnvironment {
 
 struct EngineCounters {
   memory::ExpertCounters experts;
-  uint64_t trunk_bytes = 0;
+  memory::TrunkCounters trunk;
   uint64_t workspace_bytes = 0;  // scratch of the largest pass so far
   uint64_t passes = 0;           // completed
   uint64_t rows = 0;             // of completed passes
@@ -100,14 +102,14 @@ class Engine {
  private:
   friend class Pass;
   Engine(const EngineEnvironment& environment, const EngineOptions& options,
-         checkpoint::Checkpoint checkpoint, memory::Trunk trunk);
+         checkpoint::Checkpoint checkpoint);
 
   EngineEnvironment environment_;
   EngineOptions options_;
   checkpoint::Checkpoint checkpoint_;
-  memory::Trunk trunk_;
   ThreadTeam team_;
   const numerics::Kernels& kernels_;
+  std::unique_ptr<memory::Trunk> trunk_;
   std::unique_ptr<memory::ExpertStore> experts_;
   std::unique_ptr<model::Model> model_;
   model::Workspace workspace_;

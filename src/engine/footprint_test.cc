@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,6 @@ using memory::Plan;
 using memory::PlanRequest;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr uint64_t kGb = 1'000'000'000;
 constexpr uint64_t kBudgets[] = {16, 24, 32, 64, 128, 256, 512};
@@ -37,21 +37,21 @@ PlanRequest request_of(uint64_t budget_bytes, uint64_t context = kContext) {
 
 struct Known {
   const char* config;
-  uint64_t fits_gb;        // the first of kBudgets under which it runs
+  uint64_t resident_gb;    // the first of kBudgets that holds the whole trunk
   uint64_t floor_mb;       // at a context of 8192
   uint64_t cold_kb;        // experts that a token reads
   uint64_t everything_gb;  // the first of kBudgets that holds all experts too; 0: none
 };
 
-// Floors are the trunk of the published files and what little has to stand beside it. K3's 111.1 GB
-// of layers and output head come with an embedding of 2.35 GB.
+// A floor has the output head, two layers at a time and what little has to stand beside them. All
+// run under 16 GB, K3's trunk of 111.2 GB too.
 constexpr Known kModels[] = {
-    {"kimi-k3", 128, 115'648, 25'829'572, 0},
-    {"kimi-linear-48b", 16, 4'490, 2'944'401, 128},
-    {"qwen3.5-35b-a3b", 16, 5'531, 2'013'265, 128},
-    {"qwen3.5-122b-a10b", 16, 13'288, 7'247'757, 256},
-    {"qwen3.5-397b-a17b", 24, 20'883, 15'099'494, 0},
-    {"qwen3-30b-a3b", 16, 4'888, 3'623'878, 128},
+    {"kimi-k3", 128, 9'169, 25'829'572, 0},
+    {"kimi-linear-48b", 16, 1'614, 2'944'401, 128},
+    {"qwen3.5-35b-a3b", 16, 1'801, 2'013'265, 128},
+    {"qwen3.5-122b-a10b", 16, 2'915, 7'247'757, 256},
+    {"qwen3.5-397b-a17b", 24, 3'850, 15'099'494, 0},
+    {"qwen3-30b-a3b", 16, 2'505, 3'623'878, 64},
 };
 
 TEST(PlanOfAPublishedModel, WorksFromItsFloorOn) {
@@ -65,13 +65,13 @@ TEST(PlanOfAPublishedModel, WorksFromItsFloorOn) {
     EXPECT_FALSE(memory::make_plan(sizes, request_of(floor - 1)));
     for (const uint64_t gb : kBudgets) {
       const Result<Plan> plan = memory::make_plan(sizes, request_of(gb * kGb));
-      ASSERT_EQ(plan.has_value(), gb >= known.fits_gb) << gb;
-      if (!plan) continue;
+      ASSERT_TRUE(plan) << gb;
+      EXPECT_EQ(plan->trunk_streamed_bytes == 0, gb >= known.resident_gb) << gb;
       EXPECT_LE(plan->planned_bytes(), gb * kGb);
       const bool has_all = plan->expert_slots == sizes.expert_count;
       EXPECT_EQ(has_all, known.everything_gb != 0 && gb >= known.everything_gb) << gb;
       // Every prompt of the context in one pass, but close to the floor.
-      if (gb >= 2 * known.fits_gb) EXPECT_EQ(plan->prefill_rows, kContext) << gb;
+      if (gb >= 2 * known.resident_gb) EXPECT_EQ(plan->prefill_rows, kContext) << gb;
     }
   }
 }
@@ -88,11 +88,15 @@ TEST(PlanOfAPublishedModel, GivesNothingLessWhenThereIsMore) {
       ASSERT_LE(plan->planned_bytes(), bytes);
       ASSERT_GE(plan->prefill_rows, before.prefill_rows) << bytes;
       ASSERT_GE(plan->expert_slots, before.expert_slots) << bytes;
+      ASSERT_GE(plan->trunk_resident_layers, before.trunk_resident_layers) << bytes;
       ASSERT_LE(plan->expert_slots, sizes.expert_count);
       ASSERT_LE(plan->prefill_rows, kContext);
       // Nothing lies idle that somebody could use.
-      const uint64_t piece = sizes.expert_slot_bytes + sizes.activation_bytes_per_row;
-      if (plan->expert_slots < sizes.expert_count) ASSERT_LT(plan->unassigned_bytes(), piece);
+      const uint64_t weights = plan->trunk_streamed_bytes > 0
+                                   ? std::ranges::max(sizes.trunk_layer_bytes)
+                                   : sizes.expert_slot_bytes;
+      if (plan->expert_slots < sizes.expert_count)
+        ASSERT_LT(plan->unassigned_bytes(), weights + sizes.activation_bytes_per_row);
       before = *plan;
     }
   }
@@ -104,21 +108,21 @@ TEST(PlanOfAPublishedModel, IsRefusedWithNumbersAndAWayOut) {
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::OverBudget);
   EXPECT_THAT(plan.error().what,
-              AllOf(HasSubstr("this needs at least 173.18 GB of memory and 64.00 GB is allowed\n"),
-                    HasSubstr("trunk 113.57 GB, state of 1 x 1048576 positions 58.91 GB"),
-                    HasSubstr("cannot be streamed"), HasSubstr("try: --memory 173.2GB"),
-                    Not(HasSubstr("--context"))));
+              AllOf(HasSubstr("this needs at least 66.70 GB of memory and 64.00 GB is allowed\n"),
+                    HasSubstr("trunk 7.09 GB, its layers read again for every pass, "
+                              "state of 1 x 1048576 positions 58.91 GB"),
+                    HasSubstr("try: --context 999424, or --memory 66.7GB")));
 }
 
 TEST(PlanOfAPublishedModel, KnowsTheContextThatWouldFit) {
   const ModelSizes sizes = sizes_of_config("qwen3.5-122b-a10b");
-  const PlanRequest wanted = request_of(16 * kGb, 262'144);
+  const PlanRequest wanted = request_of(4 * kGb, 262'144);
   const Result<Plan> refused = memory::make_plan(sizes, wanted);
   ASSERT_FALSE(refused);
   const uint64_t context = memory::largest_context(sizes, wanted);
   EXPECT_THAT(refused.error().what, HasSubstr("--context " + std::to_string(context) + ", or"));
-  EXPECT_TRUE(memory::make_plan(sizes, request_of(16 * kGb, context)));
-  EXPECT_FALSE(memory::make_plan(sizes, request_of(16 * kGb, context + 1)));
+  EXPECT_TRUE(memory::make_plan(sizes, request_of(4 * kGb, context)));
+  EXPECT_FALSE(memory::make_plan(sizes, request_of(4 * kGb, context + 1)));
 }
 
 TEST(ForecastOfAPublishedModel, IsWhatTheDiskCanDo) {
@@ -132,12 +136,12 @@ TEST(ForecastOfAPublishedModel, IsWhatTheDiskCanDo) {
   EXPECT_EQ(decode.time->limit, memory::Limit::Disk);
   // 111 GB of trunk at 50 GB/s, and 25.7 GB of experts at 7 GB/s.
   EXPECT_NEAR(decode.time->seconds, 2.3 + 3.67, 0.1);
-  // A prompt of 8192 tokens uses every expert; in two passes it reads 1.45 TB twice.
+  // A prompt of 8192 tokens uses every expert; in one pass it reads 1.45 TB once.
   const memory::PrefillForecast prefill = forecast_prefill(sizes, plan, 8192, rates);
-  EXPECT_EQ(prefill.passes, 2u);
-  EXPECT_NEAR(prefill.disk_bytes, 2 * 1.446e12, 0.01e12);
+  EXPECT_EQ(prefill.passes, 1u);
+  EXPECT_NEAR(prefill.disk_bytes, 1.446e12, 0.01e12);
   ASSERT_TRUE(prefill.time);
-  EXPECT_NEAR(prefill.time->seconds, 2 * 1.446e12 / 7e9, 5);
+  EXPECT_NEAR(prefill.time->seconds, 1.446e12 / 7e9, 5);
 }
 
 TEST(Footprint, FromTheShardsIsNoMoreThanFromTheConfig) {
@@ -146,7 +150,8 @@ TEST(Footprint, FromTheShardsIsNoMoreThanFromTheConfig) {
   const checkpoint::Checkpoint checkpoint =
       checkpoint::Checkpoint::open(storage, directory).value();
   const ModelSizes exact = footprint_of(checkpoint), expected = footprint_of(checkpoint.contract());
-  EXPECT_EQ(exact.trunk_bytes, expected.trunk_bytes);
+  EXPECT_LE(exact.trunk_bytes(), expected.trunk_bytes());
+  EXPECT_EQ(exact.trunk_layer_bytes.size(), 8u);
   EXPECT_EQ(exact.trunk_bytes_of_a_token, expected.trunk_bytes_of_a_token);
   EXPECT_EQ(exact.expert_bytes, expected.expert_bytes);
   EXPECT_LE(exact.expert_slot_bytes, expected.expert_slot_bytes);

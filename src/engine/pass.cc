@@ -59,7 +59,7 @@ Result<Pass> Pass::begin(Engine& engine, std::span<const PassRequest> requests) 
   pass.logits_ = model::OwnedRows(logits_rows, engine.vocab_size());
   const CancelToken never;
   model::Context context = pass.context(never);
-  pass.activations_ = engine.model_->embed(context, tokens);
+  TRY(pass.activations_, engine.model_->embed(context, tokens));
   return pass;
 }
 
@@ -67,7 +67,7 @@ model::Context Pass::context(const CancelToken& cancel) const {
   CHECK(float_control_is_canonical());
   return {.team = engine_->team_,
           .kernels = engine_->kernels_,
-          .trunk = engine_->trunk_,
+          .trunk = *engine_->trunk_,
           .experts = *engine_->experts_,
           .workspace = engine_->workspace_,
           .cancel = cancel,

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -41,6 +43,18 @@ Result<Arena> Arena::map(uint64_t bytes) {
   // Advice: a kernel without huge pages says no, and the memory is as good, only slower.
   ::madvise(aligned, size, MADV_HUGEPAGE);
   return Arena({aligned, bytes});
+}
+
+void touch(std::span<std::byte> memory, ThreadTeam& team) {
+  const uint64_t pieces = (memory.size() + Arena::kAlignment - 1) / Arena::kAlignment;
+  team.parallel_for(pieces, [&](size_t piece) {
+    const std::span<std::byte> bytes = memory.subspan(piece * Arena::kAlignment);
+    const size_t size = std::min<size_t>(bytes.size(), Arena::kAlignment);
+    // A write that changes nothing, a page at a time; what lies there may be in use already.
+    constexpr size_t kPage = 4096;
+    for (size_t at = 0; at < size; at += kPage)
+      std::atomic_ref(*reinterpret_cast<unsigned char*>(&bytes[at])).fetch_or(0);
+  });
 }
 
 Arena::Arena(Arena&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}

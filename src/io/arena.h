@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/result.h"
+#include "base/thread_team.h"
 
 namespace deltafin::io {
 
@@ -32,5 +33,9 @@ class Arena {
 
   std::span<std::byte> bytes_;
 };
+
+// Makes `memory` real, all of it in parallel: first touch costs up to seconds a GiB, and a direct
+// read into untouched pages runs at a third of the speed.
+void touch(std::span<std::byte> memory, ThreadTeam& team);
 
 }  // namespace deltafin::io

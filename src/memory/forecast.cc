@@ -52,19 +52,23 @@ DecodeForecast forecast_decode(const ModelSizes& sizes, const Plan& plan,
     forecast.resident_share =
         static_cast<double>(plan.expert_slots) / static_cast<double>(sizes.expert_count);
   const double expert_bytes = static_cast<double>(forecast.cold_bytes);
-  forecast.expected_bytes = expert_bytes * (1 - forecast.resident_share);
+  const double missing_bytes = expert_bytes * (1 - forecast.resident_share);
+  const double streamed_bytes = static_cast<double>(plan.trunk_streamed_bytes);
+  forecast.expected_bytes = missing_bytes + streamed_bytes;
   const double trunk_bytes =
       static_cast<double>(sizes.trunk_bytes_of_a_token) +
       static_cast<double>(sizes.state_fixed_bytes) +
       static_cast<double>(request.context) * static_cast<double>(sizes.state_bytes_per_position);
   forecast.ram_bytes = trunk_bytes + expert_bytes;
 
-  const std::optional<double> disk = seconds_for(forecast.expected_bytes, rates.disk_bytes);
+  const std::optional<double> missing = seconds_for(missing_bytes, rates.disk_bytes);
+  const std::optional<double> streamed = seconds_for(streamed_bytes, rates.disk_bytes);
   const std::optional<double> trunk = seconds_for(trunk_bytes, rates.ram_bytes);
   const std::optional<double> experts = seconds_for(expert_bytes, rates.ram_bytes);
-  if (disk && trunk && experts)
-    forecast.time = Duration{.seconds = *trunk + std::max(*disk, *experts),
-                             .limit = *disk > *trunk + *experts ? Limit::Disk : Limit::Memory};
+  if (missing && streamed && trunk && experts)
+    forecast.time =
+        Duration{.seconds = std::max(*trunk, *streamed) + std::max(*missing, *experts),
+                 .limit = *missing + *streamed > *trunk + *experts ? Limit::Disk : Limit::Memory};
   return forecast;
 }
 
@@ -83,7 +87,9 @@ PrefillForecast forecast_prefill(const ModelSizes& sizes, const Plan& plan, uint
   const double needed = distinct_in_all_layers(sizes, prompt_rows);
   const bool is_kept = needed <= static_cast<double>(plan.expert_slots);
   const double expert_bytes = static_cast<double>(sizes.expert_bytes);
-  forecast.disk_bytes = (is_kept ? needed : used) * expert_bytes;
+  forecast.disk_bytes =
+      (is_kept ? needed : used) * expert_bytes +
+      static_cast<double>(forecast.passes) * static_cast<double>(plan.trunk_streamed_bytes);
 
   const double ram_bytes =
       used * expert_bytes +

@@ -31,21 +31,23 @@ struct Duration {
 struct DecodeForecast {
   uint64_t cold_bytes = 0;    // of experts that a token reads when none is in memory
   double resident_share = 0;  // of all experts
-  double expected_bytes = 0;  // from disk
+  double expected_bytes = 0;  // from disk, of experts and of a trunk that does not fit
   double ram_bytes = 0;       // weights and state that it reads from memory, at full context
   std::optional<Duration> time =
       std::nullopt;  // of a token; empty where a rate is missing that matters
 };
 
 // Decode asks for a layer's experts when the layer's router has spoken, so the trunk's time comes
-// on top of the disk's; the experts that are there are computed while the others are read.
+// on top of theirs; the experts that are there are computed while the others are read, and layers
+// that do not stay come while those before them are computed.
 DecodeForecast forecast_decode(const ModelSizes& sizes, const Plan& plan,
                                const PlanRequest& request, const MachineRates& rates);
 
 struct PrefillForecast {
   uint64_t prompt_rows = 0;
   uint64_t passes = 0;
-  double disk_bytes = 0;  // with a cold cache, each expert at most once per pass and layer
+  // With a cold cache, each expert at most once per pass and layer; the trunk is loaded already.
+  double disk_bytes = 0;
   std::optional<Duration> time = std::nullopt;  // to the first token
 };
 

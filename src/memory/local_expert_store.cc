@@ -8,8 +8,8 @@
 #include "io/arena.h"
 #include "memory/expert_cache.h"
 #include "memory/expert_compute.h"
-#include "memory/expert_layout.h"
 #include "memory/expert_store.h"
+#include "memory/image_layout.h"
 
 namespace deltafin::memory {
 
@@ -54,7 +54,7 @@ class LocalExpertStore final : public ExpertStore {
   struct Need {
     uint32_t expert = 0;
     std::span<const uint32_t> edges;
-    ExpertLayout layout;
+    ImageLayout layout;
     ExpertCache::Slot slot = 0;
     size_t reads_outstanding = 0;
     enum class State : uint8_t { Waiting, Reading, Leased, Done } state = State::Waiting;
@@ -104,7 +104,7 @@ void LocalExpertStore::group_edges(const ExpertBatch& batch) {
     while (last < edge_order_.size() && batch.edges[edge_order_[last]].expert == expert) ++last;
     needs_.push_back({.expert = expert,
                       .edges = std::span(edge_order_).subspan(first, last - first),
-                      .layout = lay_out_expert(checkpoint_.expert(batch.layer, expert))});
+                      .layout = lay_out_image(checkpoint_.expert(batch.layer, expert), 0)});
     first = last;
   }
   next_to_read_ = 0;
@@ -159,12 +159,12 @@ void LocalExpertStore::start_reads(uint32_t layer) {
     need.state = Need::State::Reading;
     ++counters_.misses;
     need.reads_outstanding = need.layout.extents.size();
-    for (const ExpertExtent& extent : need.layout.extents)
+    for (const FileExtent& extent : need.layout.extents)
       requests.push_back({.file = &checkpoint_.file(extent.file),
                           .offset = extent.offset,
-                          .into = slot_bytes(*slot).subspan(extent.slot_offset, extent.size),
+                          .into = slot_bytes(*slot).subspan(extent.position, extent.size),
                           .tag = next_to_read_,
-                          .surroundings_writable = true});  // expert_layout keeps them free
+                          .surroundings_writable = true});  // image_layout keeps them free
   }
   if (!requests.empty()) channel_->submit(requests);
 }
@@ -211,7 +211,8 @@ Status LocalExpertStore::check_scales(uint32_t layer, const Need& need) const {
   for (const ExpertPart part : {ExpertPart::W1Scale, ExpertPart::W3Scale, ExpertPart::W2Scale}) {
     const checkpoint::TensorLocation& tensor = location[size_t(part)];
     if (tensor.size == 0) continue;
-    const std::byte* scales = slot_bytes(need.slot).data() + need.layout.part_offset[size_t(part)];
+    const std::byte* scales =
+        slot_bytes(need.slot).data() + need.layout.tensor_position[size_t(part)];
     const void* found = std::memchr(scales, kScaleNan, tensor.size);
     if (found == nullptr) continue;
     const uint64_t at = uint64_t(static_cast<const std::byte*>(found) - scales);
@@ -230,10 +231,10 @@ ExpertWeights LocalExpertStore::weights_in(uint32_t layer, const Need& need) con
   const std::byte* slot = slot_bytes(need.slot).data();
   const auto matrix = [&](ExpertPart weight, ExpertPart scale, size_t rows, size_t cols) {
     numerics::WeightMatrix result{
-        .rows = rows, .cols = cols, .data = slot + need.layout.part_offset[size_t(weight)]};
+        .rows = rows, .cols = cols, .data = slot + need.layout.tensor_position[size_t(weight)]};
     if (contract.format == ExpertFormat::Mxfp4) {
       result.format = numerics::WeightFormat::Mxfp4;
-      result.scales = slot + need.layout.part_offset[size_t(scale)];
+      result.scales = slot + need.layout.tensor_position[size_t(scale)];
     } else {
       result.format = location[size_t(weight)].dtype == checkpoint::DType::F32
                           ? numerics::WeightFormat::F32
@@ -271,8 +272,7 @@ Result<std::unique_ptr<ExpertStore>> make_local_expert_store(
     expert_stride = std::max<size_t>(expert_stride, count);
     expert_total += count;
     for (uint32_t expert = 0; expert < count; ++expert)
-      slot_bytes =
-          std::max(slot_bytes, lay_out_expert(checkpoint.expert(layer, expert)).slot_bytes);
+      slot_bytes = std::max(slot_bytes, lay_out_image(checkpoint.expert(layer, expert), 0).bytes);
   }
   const uint64_t wanted = std::clamp<uint64_t>(options.cache_bytes / slot_bytes, kSlotsAtLeast,
                                                std::max<uint64_t>(expert_total, kSlotsAtLeast));

@@ -5,7 +5,8 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "checkpoint/inventory.h"
-#include "memory/expert_layout.h"
+#include "memory/image_layout.h"
+#include "memory/trunk.h"
 
 namespace deltafin::memory {
 
@@ -33,10 +34,6 @@ constexpr uint64_t kLogitsRows = 6;
 // Columns that the experts' scratch has room for (ExpertCompute).
 constexpr uint64_t kScratchColumns = 64;
 
-// As the trunk lays tensors out.
-constexpr uint64_t kTensorAlignment = 64;
-constexpr uint64_t kVectorAlignment = 16;
-
 uint64_t bytes_of_expert(const ExpertContract& experts) {
   const bool is_packed = experts.format == ExpertFormat::Mxfp4;
   uint64_t bytes = 0;
@@ -61,14 +58,15 @@ bool is_tied(const ModelContract& contract) {
   return contract.qwen() != nullptr && contract.qwen()->tied_embeddings;
 }
 
-// A trunk tensor of `bytes` in its file.
-void add_trunk(const TensorSpec& spec, uint64_t bytes, bool tied, ModelSizes& sizes) {
-  const uint64_t elements = checkpoint::element_count(spec).value_or(0);
-  sizes.trunk_bytes += round_up(bytes, kTensorAlignment);
-  if (spec.kind == TensorKind::Vector)
-    sizes.trunk_bytes += round_up(elements, kVectorAlignment) * sizeof(float);
-  const bool is_lookup = spec.role == TensorRole::Embedding && !tied;
-  if (!is_lookup && !spec.optional) sizes.trunk_bytes_of_a_token += bytes;
+// What a token reads of a tensor: all of it, unless it is a table that rows are looked up in.
+bool is_read_whole(const TensorSpec& spec, bool tied) {
+  return !spec.optional && (spec.role != TensorRole::Embedding || tied);
+}
+
+uint64_t vector_bytes(const TensorSpec& spec) {
+  if (spec.kind != TensorKind::Vector) return 0;
+  return round_up(checkpoint::element_count(spec).value_or(0), kTrunkVectorAlignment) *
+         sizeof(float);
 }
 
 // What both ways to know a model have in common.
@@ -95,13 +93,22 @@ ModelSizes common_sizes(const ModelContract& contract) {
 
 ModelSizes sizes_of(const ModelContract& contract) {
   ModelSizes sizes = common_sizes(contract);
+  const bool tied = is_tied(contract);
+  // Returns the most that an image of these tensors takes.
   const auto add = [&](const std::vector<TensorSpec>& specs) {
-    for (const TensorSpec& spec : specs)
-      add_trunk(spec, checkpoint::element_count(spec).value_or(0) * bytes_of(spec.published),
-                is_tied(contract), sizes);
+    uint64_t image = 0;
+    for (const TensorSpec& spec : specs) {
+      const uint64_t bytes = checkpoint::element_count(spec).value_or(0) * bytes_of(spec.published);
+      sizes.trunk_fixed_bytes += vector_bytes(spec);
+      if (is_read_whole(spec, tied)) sizes.trunk_bytes_of_a_token += bytes;
+      if (spec.kind == TensorKind::Matrix && is_read_whole(spec, tied))
+        image += round_up(bytes, kExtentAlignment) + 2 * kExtentAlignment + kTrunkGapBytes;
+    }
+    return image;
   };
-  add(contract.globals);
-  for (const checkpoint::LayerContract& layer : contract.layers) add(layer.trunk);
+  sizes.trunk_fixed_bytes += add(contract.globals);
+  for (const checkpoint::LayerContract& layer : contract.layers)
+    sizes.trunk_layer_bytes.push_back(add(layer.trunk));
   if (sizes.expert_count > 0)
     sizes.expert_slot_bytes = round_up(sizes.expert_bytes, kExtentAlignment) +
                               (checkpoint::kExpertPartCount + 1) * kExtentAlignment;
@@ -111,24 +118,30 @@ ModelSizes sizes_of(const ModelContract& contract) {
 ModelSizes sizes_of(const Checkpoint& checkpoint) {
   const ModelContract& contract = checkpoint.contract();
   ModelSizes sizes = common_sizes(contract);
+  const bool tied = is_tied(contract);
   const auto add = [&](const std::vector<TensorSpec>& specs,
                        const std::vector<TensorLocation>& locations) {
     CHECK(specs.size() == locations.size());
-    for (size_t i = 0; i < specs.size(); ++i)
-      if (locations[i].size > 0) add_trunk(specs[i], locations[i].size, is_tied(contract), sizes);
+    for (size_t i = 0; i < specs.size(); ++i) {
+      if (locations[i].size == 0) continue;
+      sizes.trunk_fixed_bytes += vector_bytes(specs[i]);
+      if (is_read_whole(specs[i], tied)) sizes.trunk_bytes_of_a_token += locations[i].size;
+    }
   };
   add(contract.globals, checkpoint.globals());
+  // Whether a tied model's head is a copy turns out when it is loaded; either is as large.
+  sizes.trunk_fixed_bytes += lay_out_globals(checkpoint, !tied).bytes;
   sizes.expert_bytes = 0;
   for (uint32_t layer = 0; layer < contract.layers.size(); ++layer) {
     add(contract.layers[layer].trunk, checkpoint.trunk(layer));
+    sizes.trunk_layer_bytes.push_back(lay_out_layer(checkpoint, layer).bytes);
     if (!contract.layers[layer].experts) continue;
     for (uint32_t expert = 0; expert < contract.layers[layer].experts->expert_count; ++expert) {
       const checkpoint::ExpertLocation& location = checkpoint.expert(layer, expert);
       uint64_t bytes = 0;
       for (const TensorLocation& part : location) bytes += part.size;
       sizes.expert_bytes = std::max(sizes.expert_bytes, bytes);
-      sizes.expert_slot_bytes =
-          std::max(sizes.expert_slot_bytes, lay_out_expert(location).slot_bytes);
+      sizes.expert_slot_bytes = std::max(sizes.expert_slot_bytes, lay_out_image(location, 0).bytes);
     }
   }
   return sizes;

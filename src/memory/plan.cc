@@ -42,6 +42,46 @@ uint64_t state_bytes(const ModelSizes& sizes, const PlanRequest& request) {
   return plus(state_fixed_bytes(sizes, request), times(pages, state_page_bytes(sizes, request)));
 }
 
+// How much of the layers stays in memory.
+struct TrunkShare {
+  uint32_t layers = 0;
+  uint64_t resident = 0;  // of so many layers
+  uint64_t buffers = 0;   // two of the largest that come through them
+  uint64_t streamed = 0;  // the others
+
+  uint64_t bytes() const { return resident + buffers; }
+};
+
+// The layers from `first` on come through buffers.
+TrunkShare trunk_with_first(const ModelSizes& sizes, size_t first) {
+  TrunkShare share{.layers = static_cast<uint32_t>(first)};
+  for (size_t layer = 0; layer < sizes.trunk_layer_bytes.size(); ++layer) {
+    const uint64_t bytes = sizes.trunk_layer_bytes[layer];
+    (layer < first ? share.resident : share.streamed) += bytes;
+    if (layer >= first) share.buffers = std::max(share.buffers, 2 * bytes);
+  }
+  return share;
+}
+
+// What needs the least memory: not always no layer, for the largest may be among the first.
+TrunkShare least_trunk(const ModelSizes& sizes) {
+  TrunkShare least = trunk_with_first(sizes, sizes.trunk_layer_bytes.size());
+  for (size_t first = 0; first < sizes.trunk_layer_bytes.size(); ++first) {
+    const TrunkShare share = trunk_with_first(sizes, first);
+    if (share.bytes() < least.bytes()) least = share;
+  }
+  return least;
+}
+
+// As many layers as `bytes` hold, which are at least those of least_trunk().
+TrunkShare share_of_trunk(const ModelSizes& sizes, uint64_t bytes) {
+  for (size_t first = sizes.trunk_layer_bytes.size(); first > 0; --first) {
+    const TrunkShare share = trunk_with_first(sizes, first);
+    if (share.bytes() <= bytes) return share;
+  }
+  return trunk_with_first(sizes, 0);
+}
+
 struct Range {
   uint64_t least = 0, most = 0;
 };
@@ -82,11 +122,13 @@ std::string enough(uint64_t bytes) {
 
 std::string parts_of(const ModelSizes& sizes, const PlanRequest& request) {
   const Range rows = rows_range(request), slots = slots_range(sizes, request);
+  const TrunkShare trunk = least_trunk(sizes);
   std::string text =
-      fmt::format("  trunk {}, state of {} x {} positions {}, activations of {} rows {}",  //
-                  amount(sizes.trunk_bytes), request.requests, request.context,
-                  amount(state_bytes(sizes, request)), rows.least,
-                  amount(times(rows.least, sizes.activation_bytes_per_row)));
+      fmt::format("  trunk {}{}, state of {} x {} positions {}, activations of {} rows {}",
+                  amount(sizes.trunk_fixed_bytes + trunk.bytes()),
+                  trunk.streamed > 0 ? ", its layers read again for every pass" : "",
+                  request.requests, request.context, amount(state_bytes(sizes, request)),
+                  rows.least, amount(times(rows.least, sizes.activation_bytes_per_row)));
   if (slots.least > 0)
     text += fmt::format(", {} expert slots {}", slots.least,
                         amount(times(slots.least, sizes.expert_slot_bytes)));
@@ -112,8 +154,6 @@ std::unexpected<Error> refuse(const ModelSizes& sizes, const PlanRequest& reques
   std::string text = fmt::format("this needs at least {} of memory and {} is allowed\n{}\n",  //
                                  amount(plan_floor(sizes, request)), amount(request.budget_bytes),
                                  parts_of(sizes, request));
-  if (sizes.trunk_bytes > request.budget_bytes)
-    text += "  the trunk alone is more than that, and it cannot be streamed from disk yet\n";
   return fail(ErrorCode::OverBudget, text + advice_for(sizes, request));
 }
 
@@ -122,7 +162,8 @@ std::unexpected<Error> refuse(const ModelSizes& sizes, const PlanRequest& reques
 uint64_t plan_floor(const ModelSizes& sizes, const PlanRequest& request) {
   const uint64_t rows = times(rows_range(request).least, sizes.activation_bytes_per_row);
   const uint64_t slots = times(slots_range(sizes, request).least, sizes.expert_slot_bytes);
-  return plus(plus(sizes.overhead_bytes, sizes.trunk_bytes),
+  const uint64_t trunk = plus(sizes.trunk_fixed_bytes, least_trunk(sizes).bytes());
+  return plus(plus(sizes.overhead_bytes, trunk),
               plus(state_bytes(sizes, request), plus(rows, slots)));
 }
 
@@ -142,7 +183,6 @@ Result<Plan> make_plan(const ModelSizes& sizes, const PlanRequest& request) {
   if (plan.floor_bytes > plan.budget_bytes) return refuse(sizes, request);
   plan.overhead_bytes = sizes.overhead_bytes;
   plan.state_bytes = state_bytes(sizes, request);
-  plan.trunk_resident_bytes = sizes.trunk_bytes;
 
   // Each takes its half, or what the other leaves over when it has everything: both only grow with
   // the budget, and together they are never more than what is free.
@@ -153,8 +193,19 @@ Result<Plan> make_plan(const ModelSizes& sizes, const PlanRequest& request) {
   const auto share_beside = [free](uint64_t most_of_the_other) {
     return std::max(free / 2, free - std::min(free, most_of_the_other));
   };
-  const uint64_t for_rows = share_beside(times(slots.most - slots.least, slot_bytes));
-  const uint64_t for_slots = share_beside(times(rows.most - rows.least, row_bytes));
+  const uint64_t least_for_layers = least_trunk(sizes).bytes();
+  const uint64_t rest_of_trunk = sizes.trunk_bytes() - sizes.trunk_fixed_bytes - least_for_layers;
+  const uint64_t for_rows =
+      share_beside(plus(rest_of_trunk, times(slots.most - slots.least, slot_bytes)));
+  const uint64_t for_weights = share_beside(times(rows.most - rows.least, row_bytes));
+  // Slots only get what the whole trunk leaves: what a layer just misses lies idle, or else one
+  // layer more would cost slots.
+  const uint64_t for_slots = for_weights - std::min(for_weights, rest_of_trunk);
+  const TrunkShare trunk = share_of_trunk(sizes, least_for_layers + for_weights);
+  plan.trunk_resident_layers = trunk.layers;
+  plan.trunk_resident_bytes = sizes.trunk_fixed_bytes + trunk.resident;
+  plan.trunk_buffer_bytes = trunk.buffers;
+  plan.trunk_streamed_bytes = trunk.streamed;
   plan.prefill_rows = std::min(rows.most, rows.least + for_rows / row_bytes);
   plan.expert_slots = std::min(slots.most, slots.least + for_slots / slot_bytes);
   plan.activation_bytes = plan.prefill_rows * sizes.activation_bytes_per_row;

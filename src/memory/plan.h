@@ -1,10 +1,11 @@
 // The memory plan: what goes where under a budget, before the first byte is read. Pure.
 //
-// In the order of worth: overhead, the state of every request at its whole context, the whole
-// trunk, a minimum of prefill rows and of expert slots; together they are the floor, below which
-// nothing runs. What is above it is shared: one half for more prefill rows, up to the whole prompt,
-// and one for more expert slots, up to all experts; what one of them cannot use, the other gets
-// (docs/decisions/0011-plan.md). So more budget never gives less of anything.
+// In the order of worth: overhead, the state of every request at its whole context, what the trunk
+// cannot do without, a minimum of prefill rows and of expert slots; together they are the floor,
+// below which nothing runs. What is above it is shared: one half for more prefill rows, up to the
+// whole prompt, and one for weights; what one of them cannot use, the other gets. Of the weights
+// the trunk comes first, layer by layer, because each of its bytes saves one a token, and then
+// experts (docs/decisions/0011-plan.md). So more budget never gives less of anything.
 #pragma once
 
 #include <cstdint>
@@ -35,18 +36,18 @@ struct Plan {
 
   uint64_t overhead_bytes = 0;
   uint64_t state_bytes = 0;
-  uint64_t trunk_resident_bytes = 0;
-  // Of a trunk that is read again for every pass. Streaming does not exist yet, so a plan with more
-  // than 0 is none: a trunk that does not fit is refused.
-  uint64_t trunk_streamed_bytes = 0;
+  uint32_t trunk_resident_layers = 0;  // the first so many stay in memory
+  uint64_t trunk_resident_bytes = 0;   // with the output head and all vectors
+  uint64_t trunk_buffer_bytes = 0;     // through which the other layers come, two at a time
+  uint64_t trunk_streamed_bytes = 0;   // of those others, that every pass reads again
   uint64_t prefill_rows = 0;
   uint64_t activation_bytes = 0;  // of so many rows
   uint64_t expert_slots = 0;
   uint64_t expert_cache_bytes = 0;  // of so many slots
 
   uint64_t planned_bytes() const {
-    return overhead_bytes + state_bytes + trunk_resident_bytes + activation_bytes +
-           expert_cache_bytes;
+    return overhead_bytes + state_bytes + trunk_resident_bytes + trunk_buffer_bytes +
+           activation_bytes + expert_cache_bytes;
   }
   uint64_t unassigned_bytes() const { return budget_bytes - planned_bytes(); }
 };

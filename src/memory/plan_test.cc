@@ -15,7 +15,8 @@ using testing::Not;
 // Round numbers: a floor of 1000 + 5000 + 2 x 100 + 512 x 2 + 64 x 10 + 4 x 50 = 8064.
 ModelSizes small_model() {
   return {.overhead_bytes = 1000,
-          .trunk_bytes = 5000,
+          .trunk_fixed_bytes = 1000,
+          .trunk_layer_bytes = {4000},
           .trunk_bytes_of_a_token = 4000,
           .experts_of_layers = {10, 10},
           .expert_count = 20,
@@ -67,6 +68,66 @@ TEST(Plan, NeverExceedsItsBudgetAndNeverShrinks) {
     ASSERT_GE(plan.expert_slots, before.expert_slots);
     before = plan;
   }
+}
+
+// Beside 1064 + 3000 that stand anyway: two buffers of the largest layer at least.
+ModelSizes layered_model() {
+  ModelSizes sizes = small_model();
+  sizes.trunk_layer_bytes = {900, 500, 500, 500, 500, 500, 500};
+  return sizes;
+}
+
+TEST(Plan, StreamsTheLayersThatDoNotFit) {
+  const ModelSizes sizes = layered_model();
+  // The largest layer is the first: to keep it and stream the rest takes less than not to.
+  const uint64_t others = 1000 + 1000 + 1224 + 640 + 200;
+  const uint64_t floor = plan_floor(sizes, request_of(0));
+  EXPECT_EQ(floor, others + 2 * 900);
+  const Plan least = make_plan(sizes, request_of(floor)).value();
+  EXPECT_EQ(least.trunk_resident_layers, 0u);
+  EXPECT_EQ(least.trunk_resident_bytes, 1000u);
+  EXPECT_EQ(least.trunk_buffer_bytes, 1800u);
+  EXPECT_EQ(least.trunk_streamed_bytes, 3900u);
+  EXPECT_EQ(least.planned_bytes(), floor);
+  // Half of 600 for rows; the other keeps the first layer, whose buffers others need less of.
+  const Plan more = make_plan(sizes, request_of(floor + 600)).value();
+  EXPECT_EQ(more.prefill_rows, 64u + 30u);
+  EXPECT_EQ(more.trunk_resident_layers, 1u);
+  EXPECT_EQ(more.trunk_buffer_bytes, 1000u);
+  EXPECT_EQ(more.trunk_streamed_bytes, 3000u);
+  EXPECT_EQ(more.expert_slots, 4u);
+}
+
+TEST(Plan, KeepsExpertsOnlyBesideAWholeTrunk) {
+  const ModelSizes sizes = layered_model();
+  PlanRequest request = request_of(0);
+  request.prompt_rows = 64;  // rows have all they can use
+  const uint64_t floor = plan_floor(sizes, request), rest = 3900 - 1800;
+  request.budget_bytes = floor + rest - 1;
+  EXPECT_GT(make_plan(sizes, request)->trunk_streamed_bytes, 0u);
+  EXPECT_EQ(make_plan(sizes, request)->expert_slots, 4u);
+  request.budget_bytes = floor + rest + 100;
+  const Plan whole = make_plan(sizes, request).value();
+  EXPECT_EQ(whole.trunk_streamed_bytes, 0u);
+  EXPECT_EQ(whole.trunk_buffer_bytes, 0u);
+  EXPECT_EQ(whole.trunk_resident_layers, 7u);
+  EXPECT_EQ(whole.expert_slots, 4u + 2u);
+}
+
+TEST(Plan, OfAStreamedTrunkNeverExceedsItsBudgetAndNeverShrinks) {
+  const ModelSizes sizes = layered_model();
+  Plan before;
+  before.trunk_streamed_bytes = UINT64_MAX;
+  for (uint64_t budget = plan_floor(sizes, request_of(0)); budget < 13'000; ++budget) {
+    const Plan plan = make_plan(sizes, request_of(budget)).value();
+    ASSERT_LE(plan.planned_bytes(), budget);
+    ASSERT_GE(plan.prefill_rows, before.prefill_rows);
+    ASSERT_GE(plan.trunk_resident_layers, before.trunk_resident_layers);
+    ASSERT_LE(plan.trunk_streamed_bytes, before.trunk_streamed_bytes);
+    ASSERT_GE(plan.expert_slots, before.expert_slots);
+    before = plan;
+  }
+  EXPECT_EQ(before.trunk_streamed_bytes, 0u);
 }
 
 TEST(Plan, CountsTheStateOfEveryRequest) {
@@ -167,6 +228,19 @@ TEST(Forecast, SaysNoTimeWhereARateIsMissingThatMatters) {
   // Before the first token every expert has to be read once.
   EXPECT_FALSE(forecast_prefill(sizes, *make_plan(sizes, all), 100, no_disk).time);
   EXPECT_FALSE(forecast_decode(sizes, *make_plan(sizes, all), all, {}).time);
+}
+
+TEST(Forecast, ReadsTheLayersThatDoNotStayForEveryPass) {
+  const ModelSizes sizes = layered_model();
+  PlanRequest request = request_of(plan_floor(sizes, request_of(0)));
+  const Plan plan = make_plan(sizes, request).value();
+  const MachineRates rates = {.disk_bytes = 100.0, .ram_bytes = 1e9};
+  const DecodeForecast decode = forecast_decode(sizes, plan, request, rates);
+  EXPECT_DOUBLE_EQ(decode.expected_bytes, 3900 + 320 * 0.8);
+  EXPECT_NEAR(decode.time->seconds, (3900 + 320 * 0.8) / 100, 1e-3);
+  EXPECT_EQ(decode.time->limit, Limit::Disk);
+  const PrefillForecast prefill = forecast_prefill(sizes, plan, 64 + 64 + 1, rates);
+  EXPECT_NEAR(prefill.disk_bytes, (20 + 20 + 8) * 40 + 3 * 3900, 0.01);
 }
 
 TEST(Forecast, OfAPromptReadsEachExpertOnceAPass) {

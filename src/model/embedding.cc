@@ -5,15 +5,12 @@
 
 namespace deltafin::model {
 
-OwnedRows embed_tokens(Context& context, const numerics::WeightMatrix& table,
-                       std::span<const TokenId> tokens) {
-  OwnedRows embedded(tokens.size(), table.cols);
-  const Rows rows = embedded.view();
-  context.team.parallel_for(tokens.size(), [&](size_t i) {
-    const std::byte* source = table.data + size_t(tokens[i]) * table.row_bytes();
-    numerics::widen(table.format, source, rows.row(i), rows.width);
-  });
-  return embedded;
+Result<Activations> embed_tokens(Context& context, std::span<const TokenId> tokens,
+                                 size_t hidden_size) {
+  OwnedRows rows(tokens.size(), hidden_size);
+  TRY_STATUS(context.trunk.embedding().read(tokens, {rows.view().data, tokens.size() * hidden_size},
+                                            context.cancel));
+  return Activations{.residual = std::move(rows), .blocks = {}};
 }
 
 Status project_logits(Context& context, const numerics::WeightMatrix& head, Rows normed,

@@ -7,9 +7,9 @@
 
 namespace deltafin::model {
 
-// The table's rows of `tokens`, widened. Ids are in [0, table.rows).
-OwnedRows embed_tokens(Context& context, const numerics::WeightMatrix& table,
-                       std::span<const TokenId> tokens);
+// The trunk's embedding of `tokens`, [tokens, hidden_size]. Errors: Io; Cancelled.
+Result<Activations> embed_tokens(Context& context, std::span<const TokenId> tokens,
+                                 size_t hidden_size);
 
 // logits[i] = head normed[i]; logits.width == head.rows. Errors: BadModel for a logit that is not
 // finite; Cancelled.

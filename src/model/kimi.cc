@@ -60,7 +60,7 @@ class KimiModel final : public Model {
   size_t vocab_size() const override { return config_.vocab_size; }
   const state::Layout& state_layout() const override { return layout_; }
   uint64_t activation_bytes_per_row() const override;
-  Activations embed(Context& context, std::span<const TokenId> tokens) const override;
+  Result<Activations> embed(Context& context, std::span<const TokenId> tokens) const override;
   Status forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
                        Activations& activations) const override;
   Status logits(Context& context, const Activations& activations, std::span<const uint32_t> rows,
@@ -108,14 +108,14 @@ Status check_a_log(const KimiConfig& config, size_t layer, const LayerWeights& w
 
 Status KimiModel::prepare(const memory::Trunk& trunk) {
   for (uint32_t i = 0; i < layer_count(); ++i) {
-    TRY(const TrunkLease weights, trunk.layer(i));
-    if (contract_.layers[i].mixer == MixerKind::Kda) TRY_STATUS(check_a_log(config_, i, *weights));
+    const LayerWeights& weights = trunk.vectors(i);
+    if (contract_.layers[i].mixer == MixerKind::Kda) TRY_STATUS(check_a_log(config_, i, weights));
     if (!has_attention_residuals()) continue;
     residual_weights_.push_back(
-        {attention_residual_weight(weights->vector(TensorRole::AttentionResNorm),
-                                   weights->vector(TensorRole::AttentionResProj)),
-         attention_residual_weight(weights->vector(TensorRole::MlpResNorm),
-                                   weights->vector(TensorRole::MlpResProj))});
+        {attention_residual_weight(weights.vector(TensorRole::AttentionResNorm),
+                                   weights.vector(TensorRole::AttentionResProj)),
+         attention_residual_weight(weights.vector(TensorRole::MlpResNorm),
+                                   weights.vector(TensorRole::MlpResProj))});
   }
   if (has_attention_residuals())
     output_residual_weight_ = attention_residual_weight(globals_.vector(TensorRole::OutputResNorm),
@@ -133,15 +133,14 @@ uint64_t KimiModel::activation_bytes_per_row() const {
   return ((blocks + 6) * hidden + layer) * sizeof(float);
 }
 
-Activations KimiModel::embed(Context& context, std::span<const TokenId> tokens) const {
-  return {.residual = embed_tokens(context, globals_.matrix(TensorRole::Embedding), tokens),
-          .blocks = {}};
+Result<Activations> KimiModel::embed(Context& context, std::span<const TokenId> tokens) const {
+  return embed_tokens(context, tokens, config_.hidden_size);
 }
 
 Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
                                 Activations& activations) const {
   const Workspace::Scope scope(context.workspace);
-  TRY(const TrunkLease weights, context.trunk.layer(uint32_t(layer)));
+  TRY(const TrunkLease weights, context.trunk.layer(uint32_t(layer), context.cancel));
   const Rows p = activations.residual.view();  // the running vector
   const Rows u = context.workspace.take(p.count, p.width);
   const Rows update = context.workspace.take(p.count, p.width);

@@ -45,7 +45,7 @@ class Observer {
 struct Context {
   ThreadTeam& team;
   const numerics::Kernels& kernels;
-  const memory::Trunk& trunk;
+  memory::Trunk& trunk;
   memory::ExpertStore& experts;
   Workspace& workspace;
   // Work may stop in the middle once this is set; the activations are then garbage and the pass is
@@ -71,8 +71,8 @@ class Model {
   // Upper bound of the memory that one more row of a prefill pass needs.
   virtual uint64_t activation_bytes_per_row() const = 0;
 
-  // Token ids are in [0, vocab_size).
-  virtual Activations embed(Context& context, std::span<const TokenId> tokens) const = 0;
+  // Token ids are in [0, vocab_size). Errors: those of the trunk.
+  virtual Result<Activations> embed(Context& context, std::span<const TokenId> tokens) const = 0;
 
   // Errors: those of the expert store and the trunk; BadModel for a non-finite router score;
   // Cancelled. After an error the pass is to be dropped.

@@ -46,7 +46,7 @@ class QwenModel final : public Model {
   size_t vocab_size() const override { return config_.vocab_size; }
   const state::Layout& state_layout() const override { return layout_; }
   uint64_t activation_bytes_per_row() const override;
-  Activations embed(Context& context, std::span<const TokenId> tokens) const override;
+  Result<Activations> embed(Context& context, std::span<const TokenId> tokens) const override;
   Status forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
                        Activations& activations) const override;
   Status logits(Context& context, const Activations& activations, std::span<const uint32_t> rows,
@@ -77,15 +77,14 @@ uint64_t QwenModel::activation_bytes_per_row() const {
   return (6 * uint64_t{config_.hidden_size} + layer) * sizeof(float);
 }
 
-Activations QwenModel::embed(Context& context, std::span<const TokenId> tokens) const {
-  return {.residual = embed_tokens(context, globals_.matrix(TensorRole::Embedding), tokens),
-          .blocks = {}};
+Result<Activations> QwenModel::embed(Context& context, std::span<const TokenId> tokens) const {
+  return embed_tokens(context, tokens, config_.hidden_size);
 }
 
 Status QwenModel::forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
                                 Activations& activations) const {
   const Workspace::Scope scope(context.workspace);
-  TRY(const TrunkLease weights, context.trunk.layer(uint32_t(layer)));
+  TRY(const TrunkLease weights, context.trunk.layer(uint32_t(layer), context.cancel));
   const Rows residual = activations.residual.view();
   const Rows normed = context.workspace.take(residual.count, residual.width);
   const Rows update = context.workspace.take(residual.count, residual.width);

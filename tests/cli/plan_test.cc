@@ -44,11 +44,11 @@ TEST(PlanCommand, ForAnotherMachineMeasuresNothing) {
 }
 
 TEST(PlanCommand, IsRefusedBelowTheFloorWithNumbers) {
-  const Outcome outcome = run_program(plan_of("kimi-k3.json", {"--memory", "64GB"}));
+  const Outcome outcome = run_program(plan_of("kimi-k3.json", {"--memory", "6GB"}));
   EXPECT_EQ(outcome.exit_status, 4);
   EXPECT_THAT(outcome.out, IsEmpty());
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("needs at least 115.65 GB of memory and 64.00 GB is"),
-                                 HasSubstr("  try: --memory 115.7GB\n"),
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("needs at least 9.17 GB of memory and 6.00 GB is"),
+                                 HasSubstr("  try: --memory 9.2GB\n"),
                                  HasSubstr("exit 4 (over the memory budget)")));
 }
 

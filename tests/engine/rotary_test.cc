@@ -27,19 +27,20 @@ std::vector<float> plain_keys(const std::string& directory) {
   const CancelToken never;
   const checkpoint::Checkpoint checkpoint =
       test::value_of(checkpoint::Checkpoint::open(storage, directory));
-  const memory::Trunk trunk = test::value_of(memory::Trunk::load(checkpoint, *reader, {}, never));
+  ThreadTeam team(1);
+  const SystemClock clock;
+  const std::unique_ptr<memory::Trunk> trunk =
+      test::value_of(memory::Trunk::load(checkpoint, *reader, team, clock, {}, {}, never));
   const checkpoint::QwenConfig& config = *checkpoint.contract().qwen();
-  const memory::TrunkLease layer = test::value_of(trunk.layer(0));
+  const memory::TrunkLease layer = test::value_of(trunk->layer(0, never));
   const Kernels& kernels = numerics::kernel_variants()[0];
   const auto norm = [&](const float* x, TensorRole role, float* y, size_t n) {
     kernels.rms_norm(x, layer->vector(role).data(), numerics::NormWeight::Plain,
                      config.rms_norm_eps, y, n);
   };
 
-  const numerics::WeightMatrix& table = trunk.globals().matrix(TensorRole::Embedding);
-  std::vector<float> x(table.cols), packed(numerics::packed_size(table.cols));
-  numerics::widen(table.format, table.data + size_t(kToken) * table.row_bytes(), x.data(),
-                  x.size());
+  std::vector<float> x(config.hidden_size), packed(numerics::packed_size(config.hidden_size));
+  CHECK(trunk->embedding().read(std::span(&kToken, 1), x, never));
   norm(x.data(), TensorRole::InputNorm, x.data(), x.size());
   const numerics::WeightMatrix& projection = layer->matrix(TensorRole::KProj);
   kernels.pack_column(projection.format, x.data(), x.size(), packed.data());

@@ -96,6 +96,16 @@ TEST_P(Equivalence, CacheSizeDoesNotChangeABit) {
   }
 }
 
+TEST_P(Equivalence, LayersThatAreStreamedDoNotChangeABit) {
+  for (const uint32_t resident : {0u, 1u, 2u, 3u}) {
+    EngineOptions options;
+    options.resident_layers = resident;
+    for (const size_t rows : {1u, 64u})
+      expect_same_bits(logits_with(options, rows), expected_,
+                       "resident layers " + std::to_string(resident));
+  }
+}
+
 // One pass over rows of three sequences at different positions gives each what it gets alone.
 TEST_P(Equivalence, OtherSequencesInThePassDoNotChangeABit) {
   EngineFixture fixture(test::golden_path(GetParam().checkpoint));
@@ -130,7 +140,9 @@ TEST_P(Equivalence, OtherSequencesInThePassDoNotChangeABit) {
 
 // Two passes over two sequences, advanced alternately, layer by layer.
 TEST_P(Equivalence, InterleavedPassesDoNotChangeABit) {
-  EngineFixture fixture(test::golden_path(GetParam().checkpoint));
+  EngineOptions options;
+  options.resident_layers = 1;  // the others are streamed, for both
+  EngineFixture fixture(test::golden_path(GetParam().checkpoint), options);
   engine::Engine& engine = fixture.engine();
   const CancelToken never;
   const size_t vocab = engine.vocab_size();

@@ -43,16 +43,10 @@ class NoExperts final : public memory::ExpertStore {
 
 // What a context must name and a product never looks at.
 struct Surroundings {
-  memory::Trunk load_trunk() {
-    const std::unique_ptr<io::Reader> reader = io::make_thread_reader({});
-    const checkpoint::Checkpoint checkpoint =
-        value_of(checkpoint::Checkpoint::open(storage, test::golden_path("tiny-kimi-linear")));
-    return value_of(memory::Trunk::load(checkpoint, *reader, {}, cancel));
-  }
   Context context(ThreadTeam& team, const Kernels& kernels) {
     return {.team = team,
             .kernels = kernels,
-            .trunk = trunk,
+            .trunk = *trunk,
             .experts = experts,
             .workspace = workspace,
             .cancel = cancel};
@@ -60,7 +54,13 @@ struct Surroundings {
 
   io::PosixStorage storage;
   CancelToken cancel;
-  memory::Trunk trunk = load_trunk();
+  SystemClock clock;
+  ThreadTeam one_thread{1};
+  std::unique_ptr<io::Reader> reader = io::make_thread_reader({});
+  checkpoint::Checkpoint checkpoint =
+      value_of(checkpoint::Checkpoint::open(storage, test::golden_path("tiny-kimi-linear")));
+  std::unique_ptr<memory::Trunk> trunk =
+      value_of(memory::Trunk::load(checkpoint, *reader, one_thread, clock, {}, {}, cancel));
   NoExperts experts;
   Workspace workspace;
 };

@@ -25,6 +25,7 @@ using engine::Engine;
 using engine::EngineOptions;
 using engine::Sequence;
 using test::expect_same_bits;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 struct Subject {
@@ -33,7 +34,7 @@ struct Subject {
   const char* logits;  // of prompt 1
   double logits_bound;
   const char* first_shard;
-  uint64_t trunk_offset;  // of a byte there that belongs to the trunk
+  uint64_t trunk_offset;  // of a byte there that belongs to a matrix of layer 0
   uint64_t expert_bytes;
   // Probability of either kind of fault in a read: some runs are to fail, and some not.
   float permanent_faults;
@@ -44,9 +45,9 @@ constexpr Subject kSubjects[] = {
     {"tiny-k3", "golden-k3", "p1.logits", 3e-4, "model-00001-of-000011.safetensors", 100'000,
      3 * (32 * 64 / 2 + 32 * 64 / 32), 0.002f},
     {"tiny-qwen3.5-moe", "tiny-qwen3.5-moe/goldens", "p1.logits.f64run", 3e-4,
-     "model-00001-of-00003.safetensors", 50'000, 3 * 32 * 64 * 2, 0.002f},
+     "model-00001-of-00003.safetensors", 100'000, 3 * 32 * 64 * 2, 0.002f},
     {"tiny-qwen3-moe", "tiny-qwen3-moe/goldens", "p1.logits.f64run", 5e-5,
-     "model-00001-of-00003.safetensors", 50'000, 3 * 32 * 64 * 2, 0.006f},
+     "model-00001-of-00003.safetensors", 310'000, 3 * 32 * 64 * 2, 0.006f},
 };
 
 std::vector<TokenId> prompt_of(const Subject& subject) {
@@ -59,6 +60,8 @@ struct Simulation {
       : subject(shown), storage(real), reader(io::make_simulated_reader({.seed = seed}, clock)) {
     options.expert_cache_bytes = cache_bytes;  // 1: almost every expert is read again
     options.thread_count = 2;
+    // No layer, or one, or two, or all stay in memory.
+    if (seed % 4 != 3) options.resident_layers = uint32_t(seed % 4);
   }
 
   Result<std::unique_ptr<Engine>> open() {
@@ -160,7 +163,7 @@ TEST_P(SimulationTest, PermanentFaultsAreCleanErrorsAndTheNextRequestWorks) {
       EXPECT_EQ(status.error().code, ErrorCode::Io) << status.error().what;
       EXPECT_THAT(status.error().what, HasSubstr(".safetensors")) << seed;
       EXPECT_THAT(status.error().what, HasSubstr("offset")) << seed;
-      EXPECT_THAT(status.error().what, HasSubstr("layer")) << seed;
+      EXPECT_THAT(status.error().what, AnyOf(HasSubstr("layer"), HasSubstr("embedding"))) << seed;
       EXPECT_EQ(sequence.position_count(), 5u);
     } else {
       sequence = engine->new_sequence();
@@ -179,12 +182,33 @@ TEST_P(SimulationTest, PermanentFaultsAreCleanErrorsAndTheNextRequestWorks) {
 
 TEST_P(SimulationTest, ATrunkThatCannotBeReadRefusesToOpenAndNamesTheFile) {
   Simulation simulation(GetParam(), 5);
+  simulation.options.resident_layers = ~uint32_t{0};
   simulation.storage.set_faults(
       {.ranges = {{.file = GetParam().first_shard, .offset = GetParam().trunk_offset, .size = 1}}});
   const Result<std::unique_ptr<Engine>> engine = simulation.open();
   ASSERT_FALSE(engine);
   EXPECT_EQ(engine.error().code, ErrorCode::Io);
   EXPECT_THAT(engine.error().what, HasSubstr(GetParam().first_shard));
+}
+
+TEST_P(SimulationTest, ALayerThatCannotBeStreamedIsAnErrorOfThatPass) {
+  Simulation simulation(GetParam(), 5);
+  simulation.options.resident_layers = 0;
+  const std::unique_ptr<Engine> engine = test::value_of(simulation.open());
+  Sequence sequence = engine->new_sequence();
+  simulation.storage.set_faults(
+      {.ranges = {{.file = GetParam().first_shard, .offset = GetParam().trunk_offset, .size = 1}}});
+  for (int i = 0; i < 2; ++i) {
+    const Status status = simulation.run(*engine, sequence, prompt_);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::Io);
+    EXPECT_THAT(status.error().what, HasSubstr("layer 0 of the trunk"));
+    EXPECT_THAT(status.error().what, HasSubstr(GetParam().first_shard));
+  }
+  simulation.storage.set_faults({});
+  std::vector<float> logits;
+  ASSERT_TRUE(simulation.run(*engine, sequence, prompt_, &logits));
+  expect_same_bits(logits, quiet_logits(), "after the disk was healed");
 }
 
 // Breaks one byte of one expert's scales in a copy of its shard.
