@@ -82,7 +82,7 @@ Result<Preparation> prepare(const LogitsFlags& flags, const CancelToken& cancel)
   Preparation ready;
   TRY(ready.directory, find_model(storage, *flags.model));
   TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(ready.options, engine_options(flags.engine, ready.contract));
+  TRY(ready.options, engine_options(flags.engine));
   TRY(ready.reader, reader_choice(flags.engine));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
   std::unique_ptr<text::Tokenizer> tokenizer;

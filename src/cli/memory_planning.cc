@@ -16,9 +16,9 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
                                                  const std::string& directory,
                                                  const Workload& workload,
                                                  engine::EngineOptions& options) {
-  if (!flags.memory) return std::nullopt;
   const MemoryShare share = Machine().memory();
-  TRY(memory::Budget budget, find_budget(*flags.memory, share));
+  if (!flags.memory && !share.usable_bytes()) return std::nullopt;
+  TRY(memory::Budget budget, find_budget(flags.memory.value_or(memory::AutoBudget{}), share));
   const std::string warning = budget_warning(budget, share);
   if (!warning.empty()) warn(warning);
 
@@ -27,8 +27,8 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
   memory::ModelSizes sizes = engine::footprint_of(checkpoint);
   sizes.overhead_bytes += workload.output_bytes;
   // --max-tokens may be any number; a sequence ends where the model's positions do.
-  const uint64_t wanted =
-      checked_add(workload.prompt_rows, workload.answer_rows).value_or(UINT64_MAX);
+  const uint64_t before = workload.loaded_positions + workload.prompt_rows;
+  const uint64_t wanted = checked_add(before, workload.answer_rows).value_or(UINT64_MAX);
   const memory::PlanRequest request = {
       .budget_bytes = budget.bytes,
       .context = std::min(wanted, std::max(checkpoint.contract().max_positions, uint64_t{1})),
@@ -36,8 +36,11 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
       .expert_cache_bytes = flags.expert_cache_bytes,
       .prefill_rows = flags.prefill_rows,
       .context_flag = "--max-tokens",
-      .context_before_flag = workload.prompt_rows};
-  TRY(const memory::Plan plan, make_plan(sizes, request));
+      .context_before_flag = before,
+      .budget_reason = flags.memory ? "" : budget.reason};
+  Result<memory::Plan> made = make_plan(sizes, request);
+  if (!made) return std::unexpected(std::move(made).error());
+  const memory::Plan& plan = *made;
   options.expert_cache_bytes = plan.expert_cache_bytes;
   options.resident_layers = plan.trunk_resident_layers;
   options.activation_bytes = plan.activation_bytes;

@@ -23,14 +23,16 @@ struct PlannedMemory {
 
 // What a command is going to do with a model.
 struct Workload {
+  uint64_t loaded_positions = 0;  // of a state that is there already
   uint64_t prompt_rows = 1;
   uint64_t answer_rows = 0;   // at most
   uint64_t output_bytes = 0;  // kept beside everything else
 };
 
-// The plan that --memory asks for, with the sizes of the checkpoint in `directory`; empty without
-// that flag. Its numbers are in `options` afterwards. Errors: OverBudget, before anything is
-// loaded; BadModel and Io, when the checkpoint is not complete.
+// The plan for what --memory allows, or without that flag for what this process may use, with the
+// sizes of the checkpoint in `directory`. Its numbers are in `options` afterwards. Empty, and
+// `options` as they were, when nobody says and this machine does not say either. Errors:
+// OverBudget, before anything is loaded; BadModel and Io, when the checkpoint is not complete.
 Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
                                                  const std::string& directory,
                                                  const Workload& workload,

@@ -3,37 +3,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
 #include "base/limits.h"
 #include "base/machine.h"
 #include "checkpoint/config.h"
-#include "checkpoint/inventory.h"
 #include "checkpoint/survey.h"
 #include "cli/progress.h"
 #include "cli/units.h"
-#include "memory/image_layout.h"
 
 namespace deltafin::cli {
 
 namespace {
 
-constexpr uint64_t kExpertCacheLeast = 64ull << 20;
-constexpr uint64_t kExpertCacheShare = 4;  // of the memory that we may use: one part in so many
 constexpr size_t kUnknownFieldsShown = 6;
-
-// What all routed experts take in the cache, which keeps every part of an expert aligned.
-uint64_t all_experts_bytes(const checkpoint::ModelContract& contract) {
-  uint64_t bytes = checkpoint::take_inventory(contract).routed_bytes;
-  for (const checkpoint::LayerContract& layer : contract.layers) {
-    if (!layer.experts) continue;
-    bytes += uint64_t{layer.experts->expert_count} * (checkpoint::kExpertPartCount + 1) *
-             memory::kExtentAlignment;
-  }
-  return bytes;
-}
 
 }  // namespace
 
@@ -42,19 +26,18 @@ void EngineFlags::declare(CommandLine& line) {
   machine.declare(line);
   line.flag(
       "--memory", "SIZE",
-      "plan everything to fit into SIZE: 24GB, 80% of what can be used, or auto (deltafin plan); "
-      "refused with the numbers when it cannot (default: no plan)",
+      "everything fits into SIZE: 24GB, 80% of what can be used, or auto, which leaves the machine "
+      "some air; refused with the numbers when it cannot (default: auto; see deltafin plan)",
       budget_into(memory));
-  line.flag(
-      "--expert-cache", "SIZE",
-      "memory for experts, such as 2GB (10^9) or 512MiB (2^20) (default: what --memory plans; "
-      "without it all experts, at most a quarter of the available memory, at least 64MiB)",
-      size_into(expert_cache_bytes));
-  line.flag(
-      "--prefill-rows", "N",
-      "tokens of the prompt that go through the layers together (default: what --memory plans; "
-      "without it what 1 GiB of activations allows); the output has the same bits with each",
-      integer_into(prefill_rows, 1, limits::kPositions));
+  line.flag("--expert-cache", "SIZE",
+            "memory for experts, such as 2GB (10^9) or 512MiB (2^20) (default: what the plan for "
+            "--memory "
+            "gives them)",
+            size_into(expert_cache_bytes));
+  line.flag("--prefill-rows", "N",
+            "tokens of the prompt that go through the layers together (default: what the plan for "
+            "--memory has room for, at best all); the output has the same bits with each",
+            integer_into(prefill_rows, 1, limits::kPositions));
 }
 
 Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,
@@ -81,21 +64,13 @@ std::string unknown_fields_warning(const checkpoint::ModelContract& contract) {
   return text;
 }
 
-uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
-                              std::optional<uint64_t> usable_bytes) {
-  const uint64_t share = usable_bytes.value_or(0) / kExpertCacheShare;
-  return std::max(std::min(all_experts_bytes(contract), share), kExpertCacheLeast);
-}
-
-Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
-                                             const checkpoint::ModelContract& contract) {
+Result<engine::EngineOptions> engine_options(const EngineFlags& flags) {
   engine::EngineOptions options;
   const Machine machine;
   TRY(const MachineChoice choice, choose(flags.machine, machine.cpu(), std::getenv(kIsaVariable)));
   options.thread_count = choice.thread_count;
   options.kernels = choice.kernels;
-  options.expert_cache_bytes = flags.expert_cache_bytes.value_or(
-      default_expert_cache(contract, machine.memory().usable_bytes()));
+  options.expert_cache_bytes = flags.expert_cache_bytes.value_or(options.expert_cache_bytes);
   return options;
 }
 

@@ -36,18 +36,12 @@ Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,
 // One line about config fields that we do not know; empty when there are none.
 std::string unknown_fields_warning(const checkpoint::ModelContract& contract);
 
-// Memory for experts where nobody says how much: all of them, but at most a quarter of what this
-// process may use and at least 64 MiB.
-uint64_t default_expert_cache(const checkpoint::ModelContract& contract,
-                              std::optional<uint64_t> usable_bytes);
-
 // How the disk is read, by the flags and the environment. Errors: Usage.
 Result<ReaderChoice> reader_choice(const EngineFlags& flags);
 
 // The flags with every default filled in, from the environment and the machine. Errors: Usage, for
 // an instruction set that is not here, or too many threads.
-Result<engine::EngineOptions> engine_options(const EngineFlags& flags,
-                                             const checkpoint::ModelContract& contract);
+Result<engine::EngineOptions> engine_options(const EngineFlags& flags);
 
 // An engine and the world it lives in.
 class LoadedModel {

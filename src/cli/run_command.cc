@@ -106,7 +106,7 @@ struct Preparation {
   engine::EngineOptions options;
   ReaderChoice reader;
   engine::GenerateRequest request;            // the prompt: what the flags give
-  std::optional<PlannedMemory> memory;        // empty without --memory
+  std::optional<PlannedMemory> memory;        // empty where nobody knows the memory
   std::optional<state::SnapshotOwner> owner;  // where states are loaded or saved
   std::optional<StateReport> loaded;
 };
@@ -137,7 +137,7 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
   Preparation ready;
   TRY(ready.directory, find_model(storage, *flags.model));
   TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(ready.options, engine_options(flags.engine, ready.contract));
+  TRY(ready.options, engine_options(flags.engine));
   TRY(ready.reader, reader_choice(flags.engine));
   TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));
   TRY(ready.request.sampling, combine(flags.sampling, defaults, draw_seed()));
@@ -150,10 +150,6 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
   ready.request.max_tokens = flags.max_tokens.value_or(kMaxTokens);
   ready.request.stop_tokens = stop_tokens(flags, ready.contract, defaults);
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
-  TRY(ready.memory, plan_memory(flags.engine, ready.directory,
-                                {.prompt_rows = ready.request.prompt.size(),
-                                 .answer_rows = ready.request.max_tokens},
-                                ready.options));
   if (flags.state.is_given()) {
     TRY(ready.owner, state_owner(storage, ready.directory));
   }
@@ -162,6 +158,18 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
         check_state(storage, *flags.state.load, *ready.owner, ready.request.prompt.size()));
   }
   return ready;
+}
+
+// Plans for what is to be done. Opens the checkpoint, so that this may fail as loading may.
+Status plan(const RunFlags& flags, Preparation& ready) {
+  Workload workload{.prompt_rows = ready.request.prompt.size(),
+                    .answer_rows = ready.request.max_tokens};
+  if (ready.loaded) {
+    workload.loaded_positions = ready.loaded->counts.tokens;
+    workload.prompt_rows += ready.loaded->counts.waiting;
+  }
+  TRY(ready.memory, plan_memory(flags.engine, ready.directory, workload, ready.options));
+  return {};
 }
 
 nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation& ready) {
@@ -281,9 +289,11 @@ void say_what_stopped_it(const RunReport& report) {
 }
 
 // Loads, generates and prints. Everything that fails in here is in the events too.
-Result<int> execute(const RunFlags& flags, const Preparation& ready, EventLog& events,
+Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
                     std::optional<PublishedFile>& state_file, CancelToken& cancel) {
+  Status planned = plan(flags, ready);
   events.write(run_start_event(flags, ready));
+  if (!planned) return std::unexpected(std::move(planned).error());
   TRY_STATUS(events.status());
   TRY(const std::unique_ptr<LoadedModel> model,
       LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
@@ -335,7 +345,7 @@ Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& 
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());
   TRY_STATUS(flags.check());
-  TRY(const Preparation ready, prepare(flags, cancel));
+  TRY(Preparation ready, prepare(flags, cancel));
   say_what_is_worth_knowing(flags, ready);
   TRY(std::optional<PublishedFile> state_file, open_state(flags));
   TRY(EventLog events, open_events(flags));

@@ -146,8 +146,9 @@ std::string summary(const RunReport& report) {
                               100 * share(experts.hits, experts.hits + experts.misses)));
   line("cache", fmt::format("{} for {} experts", human_bytes(experts.cache_bytes),
                             with_separators(experts.cache_slots)));
-  line("trunk", fmt::format("{} in memory, loaded in {}", human_bytes(report.at_end.trunk.resident_bytes),
-                            human_duration(report.load_time)));
+  line("trunk",
+       fmt::format("{} in memory, loaded in {}", human_bytes(report.at_end.trunk.resident_bytes),
+                   human_duration(report.load_time)));
   line("state",
        fmt::format("{}: {} + {} positions of {}", human_bytes(report.state_bytes()),
                    human_bytes(report.state_fixed_bytes), with_separators(report.position_count),

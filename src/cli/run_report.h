@@ -45,7 +45,7 @@ struct RunReport {
   uint64_t position_count = 0;  // committed
   uint64_t state_fixed_bytes = 0, state_bytes_per_position = 0;
 
-  std::optional<PlannedMemory> memory;          // empty without --memory
+  std::optional<PlannedMemory> memory;          // empty where nobody knows the memory
   std::optional<uint64_t> peak_resident_bytes;  // of the process
 
   std::optional<LogitsDigestLine> digest;
@@ -58,7 +58,7 @@ struct RunReport {
 // "logits sha256 <hex> over N rows"
 std::string describe(const LogitsDigestLine& digest);
 
-// The budget and what was planned with it; null without.
+// The budget and what was planned with it; null without a plan.
 nlohmann::ordered_json memory_json(const std::optional<PlannedMemory>& memory);
 
 // Several aligned lines.

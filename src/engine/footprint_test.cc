@@ -71,7 +71,9 @@ TEST(PlanOfAPublishedModel, WorksFromItsFloorOn) {
       const bool has_all = plan->expert_slots == sizes.expert_count;
       EXPECT_EQ(has_all, known.everything_gb != 0 && gb >= known.everything_gb) << gb;
       // Every prompt of the context in one pass, but close to the floor.
-      if (gb >= 2 * known.resident_gb) EXPECT_EQ(plan->prefill_rows, kContext) << gb;
+      if (gb >= 2 * known.resident_gb) {
+        EXPECT_EQ(plan->prefill_rows, kContext) << gb;
+      }
     }
   }
 }
@@ -95,8 +97,9 @@ TEST(PlanOfAPublishedModel, GivesNothingLessWhenThereIsMore) {
       const uint64_t weights = plan->trunk_streamed_bytes > 0
                                    ? std::ranges::max(sizes.trunk_layer_bytes)
                                    : sizes.expert_slot_bytes;
-      if (plan->expert_slots < sizes.expert_count)
+      if (plan->expert_slots < sizes.expert_count) {
         ASSERT_LT(plan->unassigned_bytes(), weights + sizes.activation_bytes_per_row);
+      }
       before = *plan;
     }
   }

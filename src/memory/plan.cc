@@ -151,9 +151,12 @@ std::string advice_for(const ModelSizes& sizes, const PlanRequest& request) {
 }
 
 std::unexpected<Error> refuse(const ModelSizes& sizes, const PlanRequest& request) {
-  std::string text = fmt::format("this needs at least {} of memory and {} is allowed\n{}\n",  //
-                                 amount(plan_floor(sizes, request)), amount(request.budget_bytes),
-                                 parts_of(sizes, request));
+  const std::string reason =
+      request.budget_reason.empty() ? "" : fmt::format(" ({})", request.budget_reason);
+  const std::string text =
+      fmt::format("this needs at least {} of memory and {} is allowed{}\n{}\n",
+                  amount(plan_floor(sizes, request)), amount(request.budget_bytes), reason,
+                  parts_of(sizes, request));
   return fail(ErrorCode::OverBudget, text + advice_for(sizes, request));
 }
 

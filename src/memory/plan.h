@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "memory/model_sizes.h"
@@ -28,6 +29,7 @@ struct PlanRequest {
   // that flag does not count.
   const char* context_flag = "--context";
   uint64_t context_before_flag = 0;
+  std::string budget_reason = {};  // where the budget comes from, when nobody gave it as a number
 };
 
 struct Plan {
