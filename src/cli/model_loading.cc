@@ -38,6 +38,10 @@ void EngineFlags::declare(CommandLine& line) {
             "tokens of the prompt that go through the layers together (default: what the plan for "
             "--memory has room for, at best all); the output has the same bits with each",
             integer_into(prefill_rows, 1, limits::kPositions));
+  line.toggle("--no-hints",
+              "read no expert before it is needed (default: those that the next layer's router "
+              "would choose now, when the disk is idle); the output has the same bits",
+              no_hints);
 }
 
 Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,
@@ -70,6 +74,7 @@ Result<engine::EngineOptions> engine_options(const EngineFlags& flags) {
   TRY(const MachineChoice choice, choose(flags.machine, machine.cpu(), std::getenv(kIsaVariable)));
   options.thread_count = choice.thread_count;
   options.kernels = choice.kernels;
+  options.hints = !flags.no_hints;
   options.expert_cache_bytes = flags.expert_cache_bytes.value_or(options.expert_cache_bytes);
   return options;
 }

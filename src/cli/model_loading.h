@@ -23,6 +23,7 @@ struct EngineFlags {
   MachineFlags machine;
   std::optional<memory::BudgetRule> memory;
   std::optional<uint64_t> expert_cache_bytes, prefill_rows;
+  bool no_hints = false;
 
   // The flags must outlive the command line's parse().
   void declare(CommandLine& line);

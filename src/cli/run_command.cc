@@ -23,6 +23,7 @@
 #include "cli/signals.h"
 #include "cli/standard_output.h"
 #include "cli/units.h"
+#include "memory/probe.h"
 
 namespace deltafin::cli {
 
@@ -242,6 +243,21 @@ Result<std::optional<StateReport>> end_sequence(std::optional<PublishedFile>& fi
   return report;
 }
 
+// How fast the disk is right now, for comparison with what the run got from it.
+std::optional<double> measure_disk(const std::string& directory) {
+  constexpr std::chrono::milliseconds kTime{500};
+  const io::PosixStorage storage;
+  const Result<std::vector<io::DirectoryEntry>> entries = storage.list(directory);
+  if (!entries) return std::nullopt;
+  std::vector<std::string> shards;
+  for (const io::DirectoryEntry& entry : *entries)
+    if (entry.name.ends_with(".safetensors"))
+      shards.push_back(io::join_path(directory, entry.name));
+  const std::optional<memory::DiskRate> rate = memory::probe_disk(shards, kTime);
+  if (!rate) return std::nullopt;
+  return rate->bytes_per_second;
+}
+
 RunReport make_report(const Preparation& ready, LoadedModel& model,
                       const engine::Sequence& sequence, const RunListener& listener,
                       engine::GenerationResult result) {
@@ -321,6 +337,7 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
 
   RunReport report = make_report(ready, *model, sequence, listener, std::move(*result));
   report.prefill_count = request.prompt.size();
+  if (flags.stats) report.disk_roof = measure_disk(ready.directory);
   report.saved = std::move(saved);
   if (flags.logits_digest)
     report.digest = LogitsDigestLine{.sha256 = digest.hex(), .row_count = digest.row_count()};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "cli/layer_report.h"
 #include "cli/plan_report.h"
 #include "cli/sampling.h"
 #include "cli/units.h"
@@ -26,18 +27,28 @@ double share(uint64_t part, uint64_t whole) {
 
 // The counters of the two phases, apart.
 struct Phases {
-  uint64_t prefill_bytes = 0;  // of experts
-  uint64_t decode_bytes = 0;
-  double decode_bytes_per_token = 0;
+  engine::EngineCounters prefill, decode;
 };
 
 Phases phases_of(const RunReport& report) {
   const engine::EngineCounters& prefill = report.after_prefill.value_or(report.at_end);
-  Phases phases;
-  phases.prefill_bytes = prefill.experts.bytes_read;
-  phases.decode_bytes = report.at_end.experts.bytes_read - prefill.experts.bytes_read;
-  phases.decode_bytes_per_token = share(phases.decode_bytes, report.result.decode_passes);
-  return phases;
+  return {.prefill = prefill, .decode = difference(prefill, report.at_end)};
+}
+
+// Of experts, that somebody needed.
+uint64_t useful_bytes(const memory::ExpertCounters& experts) {
+  return experts.bytes_read + experts.hint_bytes - experts.wasted_bytes;
+}
+
+double decode_bytes_per_token(const RunReport& report, const Phases& phases) {
+  return share(useful_bytes(phases.decode.experts), report.result.decode_passes);
+}
+
+// What decode read in a second, of experts and of layers that do not stay.
+double decode_disk_rate(const RunReport& report, const Phases& phases) {
+  const uint64_t bytes = phases.decode.experts.bytes_read + phases.decode.experts.hint_bytes +
+                         phases.decode.trunk.stream.bytes_read;
+  return rate(bytes, report.result.decode_time);
 }
 
 ordered_json timings(const RunReport& report) {
@@ -62,17 +73,28 @@ ordered_json counters(const RunReport& report) {
       {"expert_hits", experts.hits},
       {"expert_misses", experts.misses},
       {"expert_bytes_read", experts.bytes_read},
-      {"prefill_expert_bytes_read", phases.prefill_bytes},
-      {"decode_expert_bytes_per_token", phases.decode_bytes_per_token},
+      {"prefill_expert_bytes_read", useful_bytes(phases.prefill.experts)},
+      {"decode_expert_bytes_per_token", decode_bytes_per_token(report, phases)},
+      {"hints", experts.hints},
+      {"hints_used", experts.hints_used},
+      {"hint_bytes_read", experts.hint_bytes},
+      {"hint_bytes_wasted", experts.wasted_bytes},
       {"expert_cache_slots", experts.cache_slots},
       {"expert_cache_bytes", experts.cache_bytes},
       {"trunk_bytes", report.at_end.trunk.resident_bytes},
+      {"trunk_layers_resident", report.at_end.trunk.resident_layers},
+      {"trunk_bytes_streamed", report.at_end.trunk.stream.bytes_read},
+      {"trunk_wait_seconds", seconds(report.at_end.trunk.stream.wait)},
       {"state_bytes", report.state_bytes()},
       {"reads", report.reads.reads},
       {"read_bytes", report.reads.bytes},
       {"read_direct_bytes", report.reads.direct_bytes},
       {"read_retries", report.reads.retries},
       {"read_failures", report.reads.failures},
+      {"disk_roof_bytes_per_second",
+       report.disk_roof ? ordered_json(*report.disk_roof) : ordered_json()},
+      {"prefill_layers", layers_json(phases.prefill)},
+      {"decode_layers", layers_json(phases.decode)},
   };
 }
 
@@ -135,20 +157,34 @@ std::string summary(const RunReport& report) {
   line("generated",
        fmt::format("{} tokens, {:.1f} tokens/s after the first ({})", result.tokens.size(),
                    rate(result.decode_passes, result.decode_time), name_of(result.reason)));
-  line("read",
-       fmt::format("{} of experts for the prompt, {} a token after it",
-                   human_bytes(phases.prefill_bytes), human_bytes(phases.decode_bytes_per_token)));
+  line("read", fmt::format("{} of experts for the prompt, {} a token after it",
+                           human_bytes(useful_bytes(phases.prefill.experts)),
+                           human_bytes(decode_bytes_per_token(report, phases))));
   line("disk",
        fmt::format("{} in {} reads, {} of it past the page cache", human_bytes(report.reads.bytes),
                    with_separators(report.reads.reads), human_bytes(report.reads.direct_bytes)));
+  if (report.disk_roof && report.result.decode_passes > 0)
+    line("disk rate", fmt::format("{:.2f} GB/s after the first token; reads alone get {:.2f} GB/s",
+                                  decode_disk_rate(report, phases) / 1e9, *report.disk_roof / 1e9));
   line("experts", fmt::format("{} hits, {} misses: {:.1f} % came from memory",
                               with_separators(experts.hits), with_separators(experts.misses),
                               100 * share(experts.hits, experts.hits + experts.misses)));
+  if (experts.hints > 0)
+    line("hints", fmt::format("{} experts read ahead, {} of them used; {} read in vain",
+                              with_separators(experts.hints), with_separators(experts.hints_used),
+                              human_bytes(experts.wasted_bytes)));
   line("cache", fmt::format("{} for {} experts", human_bytes(experts.cache_bytes),
                             with_separators(experts.cache_slots)));
   line("trunk",
        fmt::format("{} in memory, loaded in {}", human_bytes(report.at_end.trunk.resident_bytes),
                    human_duration(report.load_time)));
+  if (report.at_end.trunk.streamed_layers > 0)
+    line("streamed",
+         fmt::format("layers {} to {}, {} for every pass; waited {} for them",
+                     report.at_end.trunk.resident_layers,
+                     report.at_end.trunk.resident_layers + report.at_end.trunk.streamed_layers - 1,
+                     human_bytes(report.at_end.trunk.streamed_bytes),
+                     human_duration(report.at_end.trunk.stream.wait)));
   line("state",
        fmt::format("{}: {} + {} positions of {}", human_bytes(report.state_bytes()),
                    human_bytes(report.state_fixed_bytes), with_separators(report.position_count),
@@ -159,7 +195,7 @@ std::string summary(const RunReport& report) {
                    report.thread_count == 1 ? "thread" : "threads", report.isa, report.reader,
                    report.why_not_uring.empty() ? "" : ": " + report.why_not_uring));
   line("choice", describe(report.sampling));
-  return text;
+  return text + layer_table(phases.decode, report.result.decode_passes);
 }
 
 ordered_json to_json(const RunReport& report) {

@@ -38,6 +38,7 @@ struct RunReport {
   std::optional<engine::EngineCounters> after_prefill;
   engine::EngineCounters at_end;
   io::ReaderCounters reads;
+  std::optional<double> disk_roof;  // bytes a second that the disk was measured to read
 
   std::string reader, isa;
   std::string why_not_uring;  // where that would have been the first choice

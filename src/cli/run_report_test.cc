@@ -36,7 +36,8 @@ RunReport sample() {
                            .bytes_read = 1'500'000,
                            .failed_runs = 0,
                            .cache_slots = 1000,
-                           .cache_bytes = 64'000'000};
+                           .cache_bytes = 64'000'000,
+                           .layers = {}};
   report.at_end.trunk.resident_bytes = 3'960'000;
   report.reader = "pread";
   report.reads = {.reads = 1200, .bytes = 2'000'000, .direct_bytes = 1'500'000};

@@ -25,10 +25,12 @@ Result<std::unique_ptr<Engine>> Engine::open(
       memory::Trunk::load(engine->checkpoint_, environment.reader, engine->team_, environment.clock,
                           {.resident_layers = options.resident_layers}, progress, cancel));
   TRY(engine->experts_,
-      memory::make_local_expert_store(engine->checkpoint_, environment.reader, engine->team_,
-                                      engine->kernels_, model::expert_function(engine->contract()),
-                                      {.cache_bytes = options.expert_cache_bytes}));
+      memory::make_local_expert_store(
+          engine->checkpoint_, environment.reader, engine->team_, engine->kernels_,
+          environment.clock, model::expert_function(engine->contract()),
+          {.cache_bytes = options.expert_cache_bytes, .hints = options.hints}));
   TRY(engine->model_, model::open_model(engine->contract(), *engine->trunk_));
+  engine->layer_times_.resize(engine->layer_count());
   return engine;
 }
 
@@ -41,7 +43,8 @@ EngineCounters Engine::snapshot() const {
           .trunk = trunk_->snapshot(),
           .workspace_bytes = workspace_.bytes(),
           .passes = passes_,
-          .rows = rows_};
+          .rows = rows_,
+          .layer_times = layer_times_};
 }
 
 }  // namespace deltafin::engine

@@ -29,6 +29,7 @@ struct EngineOptions {
   size_t thread_count = 1;
   const numerics::Kernels* kernels = nullptr;  // null: the best for this processor
   uint64_t expert_cache_bytes = 1ull << 30;
+  bool hints = true;  // whether experts are read that are only likely to be needed
   // The first so many layers of the trunk stay in memory; the others are read for every pass.
   uint32_t resident_layers = ~uint32_t{0};
   // Bound on the activations of one pass; a prompt that needs more is prefilled in several passes.
@@ -46,9 +47,10 @@ struct EngineEnvironment {
 struct EngineCounters {
   memory::ExpertCounters experts;
   memory::TrunkCounters trunk;
-  uint64_t workspace_bytes = 0;  // scratch of the largest pass so far
-  uint64_t passes = 0;           // completed
-  uint64_t rows = 0;             // of completed passes
+  uint64_t workspace_bytes = 0;                       // scratch of the largest pass so far
+  uint64_t passes = 0;                                // completed
+  uint64_t rows = 0;                                  // of completed passes
+  std::vector<std::chrono::nanoseconds> layer_times;  // of each layer, over all passes
 };
 
 // One timeline: committed tokens and the state after them. Must not move while a pass is open on
@@ -115,6 +117,7 @@ class Engine {
   model::Workspace workspace_;
   model::Observer* observer_ = nullptr;
   uint64_t passes_ = 0, rows_ = 0;
+  std::vector<std::chrono::nanoseconds> layer_times_;
 };
 
 }  // namespace deltafin::engine

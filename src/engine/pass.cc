@@ -80,9 +80,11 @@ Status Pass::advance_layer(const CancelToken& cancel) {
   for (Part& part : parts_)
     segments.push_back({.transaction = &part.transaction, .first_row = part.first_row});
   model::Context here = context(cancel);
-  TRY_STATUS(engine_->model_->forward_layer(here, layers_done_, segments, activations_));
-  ++layers_done_;
-  return {};
+  const std::chrono::nanoseconds start = engine_->clock().now();
+  Status status = engine_->model_->forward_layer(here, layers_done_, segments, activations_);
+  engine_->layer_times_[layers_done_] += engine_->clock().now() - start;
+  if (status) ++layers_done_;
+  return status;
 }
 
 Status Pass::finish(const CancelToken& cancel) {

@@ -54,4 +54,10 @@ void ExpertCache::release(Slot slot) {
   if (--entry.lease_count == 0) entry.position = order_.insert(order_.end(), slot);
 }
 
+void ExpertCache::release_unused(Slot slot) {
+  Entry& entry = slots_[slot];
+  CHECK(entry.state == State::Resident && entry.lease_count > 0);
+  if (--entry.lease_count == 0) entry.position = order_.insert(order_.begin(), slot);
+}
+
 }  // namespace deltafin::memory

@@ -31,6 +31,11 @@ class ExpertCache {
   // The read failed or was withdrawn: the slot is empty.
   void read_failed(Slot slot);
   void release(Slot slot);
+  // The same for an expert that nobody has used yet: it is the next to go.
+  void release_unused(Slot slot);
+
+  // Whether `key` is there, or is being read.
+  bool knows(size_t key) const { return slot_of_key_[key] != kNoSlot; }
 
  private:
   enum class State : uint8_t { Empty, Reading, Resident };

@@ -9,6 +9,7 @@
 #include "memory/expert_cache.h"
 #include "memory/expert_compute.h"
 #include "memory/expert_store.h"
+#include "memory/hint_reads.h"
 #include "memory/image_layout.h"
 
 namespace deltafin::memory {
@@ -29,24 +30,48 @@ constexpr size_t kJobsAtOnce = 16;
 // E8M0 knows one value that is not a number.
 constexpr int kScaleNan = 255;
 
+// Expected experts on their way at once: what a run that needs none of them has to give up.
+constexpr size_t kHintReadsAtMost = 32;
+
+// Memory that is made real at once when the slots so far are all in use.
+constexpr uint64_t kTouchBytes = 64ull << 20;
+
+struct CacheShape {
+  uint64_t slot_bytes = kExtentAlignment;
+  uint32_t slot_count = 0;
+  uint64_t expert_total = 0;
+  size_t expert_stride = 1;  // of a layer in the keys of the cache
+};
+
 class LocalExpertStore final : public ExpertStore {
  public:
   LocalExpertStore(const checkpoint::Checkpoint& checkpoint, io::Reader& reader, ThreadTeam& team,
-                   const numerics::Kernels& kernels, const ExpertFunction& function,
-                   io::Arena arena, uint64_t slot_bytes, uint32_t slot_count, size_t expert_stride)
+                   const numerics::Kernels& kernels, const Clock& clock,
+                   const ExpertFunction& function, bool follow_hints, io::Arena arena,
+                   const CacheShape& shape)
       : checkpoint_(checkpoint),
-        channel_(reader.open_channel(io::ReadPriority::Demand)),
+        team_(team),
+        clock_(clock),
         compute_(team, kernels, function),
+        follow_hints_(follow_hints && shape.slot_count < shape.expert_total),
         arena_(std::move(arena)),
-        slot_bytes_(slot_bytes),
-        expert_stride_(expert_stride),
-        cache_(slot_count, expert_stride * checkpoint.contract().layers.size()) {
-    counters_.cache_slots = slot_count;
-    counters_.cache_bytes = slot_count * slot_bytes;
+        channel_(reader.open_channel(io::ReadPriority::Demand)),
+        hint_reads_(reader),
+        slot_bytes_(shape.slot_bytes),
+        expert_stride_(shape.expert_stride),
+        cache_(shape.slot_count, shape.expert_stride * checkpoint.contract().layers.size()),
+        is_unused_hint_(shape.slot_count) {
+    counters_.cache_slots = shape.slot_count;
+    counters_.cache_bytes = shape.slot_count * shape.slot_bytes;
+    counters_.layers.resize(checkpoint.contract().layers.size());
   }
 
-  Status run(const ExpertBatch& batch, std::span<float> outputs,
-             const CancelToken& cancel) override;
+  Status run(const ExpertBatch& batch, std::span<float> outputs, const CancelToken& cancel,
+             const std::function<void()>& meanwhile) override;
+  void expect(uint32_t layer, std::span<const uint32_t> experts) override;
+  bool wants_hints(uint32_t layer) const override {
+    return follow_hints_ && checkpoint_.contract().layers[layer].experts.has_value();
+  }
   ExpertCounters snapshot() const override { return counters_; }
 
  private:
@@ -57,7 +82,8 @@ class LocalExpertStore final : public ExpertStore {
     ImageLayout layout;
     ExpertCache::Slot slot = 0;
     size_t reads_outstanding = 0;
-    enum class State : uint8_t { Waiting, Reading, Leased, Done } state = State::Waiting;
+    // Hinted: on its way since before it was needed.
+    enum class State : uint8_t { Waiting, Reading, Hinted, Leased, Done } state = State::Waiting;
   };
 
   size_t key(uint32_t layer, uint32_t expert) const { return layer * expert_stride_ + expert; }
@@ -66,29 +92,51 @@ class LocalExpertStore final : public ExpertStore {
   }
 
   void group_edges(const ExpertBatch& batch);
-  Status run_needs(const ExpertBatch& batch, std::span<float> outputs, const CancelToken& cancel);
+  Need* find_need(uint32_t layer, size_t key);
+  Status run_needs(const ExpertBatch& batch, std::span<float> outputs, const CancelToken& cancel,
+                   const std::function<void()>& meanwhile);
+  void lease_hits(uint32_t layer);
+  std::optional<ExpertCache::Slot> take_slot(size_t key);
+  void append_reads(const ImageLayout& layout, ExpertCache::Slot slot, uint64_t tag,
+                    std::vector<io::ReadRequest>& requests) const;
   void start_reads(uint32_t layer);
+  Status take_completions(uint32_t layer);
+  Status wait_for_completions(uint32_t layer);
   Status take_completion(uint32_t layer, const io::ReadCompletion& completion);
+  Status take_hints(uint32_t layer);
+  void claim_hints(uint32_t layer);
+  void follow_hints();
   Status compute_leased(const ExpertBatch& batch, std::span<float> outputs,
                         const CancelToken& cancel);
-  Status check_scales(uint32_t layer, const Need& need) const;
+  Status check_scales(uint32_t layer, uint32_t expert, const ImageLayout& layout,
+                      ExpertCache::Slot slot) const;
   ExpertWeights weights_in(uint32_t layer, const Need& need) const;
   void abandon();
 
   const checkpoint::Checkpoint& checkpoint_;
-  std::unique_ptr<io::ReadChannel> channel_;
+  ThreadTeam& team_;
+  const Clock& clock_;
   ExpertCompute compute_;
-  io::Arena arena_;
+  const bool follow_hints_;
+  io::Arena arena_;  // outlives the channels that read into it
+  std::unique_ptr<io::ReadChannel> channel_;
+  HintReads hint_reads_;
   uint64_t slot_bytes_;
   size_t expert_stride_;
   ExpertCache cache_;
+  std::vector<bool> is_unused_hint_;  // of each slot
+  uint32_t touched_slots_ = 0;        // the first so many have real memory
   ExpertCounters counters_;
 
   // Of the run in progress.
-  std::vector<Need> needs_;
+  std::vector<Need> needs_;  // in the order of experts
   std::vector<uint32_t> edge_order_;
   std::vector<ExpertJob> jobs_;
   size_t next_to_read_ = 0;
+
+  // Advice for the next run that was not followed yet, the likeliest last.
+  uint32_t hinted_layer_ = 0;
+  std::vector<uint32_t> hinted_experts_;
 };
 
 void LocalExpertStore::group_edges(const ExpertBatch& batch) {
@@ -110,12 +158,19 @@ void LocalExpertStore::group_edges(const ExpertBatch& batch) {
   next_to_read_ = 0;
 }
 
+LocalExpertStore::Need* LocalExpertStore::find_need(uint32_t layer, size_t key) {
+  if (key / expert_stride_ != layer) return nullptr;
+  const uint32_t expert = uint32_t(key % expert_stride_);
+  const auto need = std::ranges::lower_bound(needs_, expert, {}, &Need::expert);
+  return need != needs_.end() && need->expert == expert ? &*need : nullptr;
+}
+
 Status LocalExpertStore::run(const ExpertBatch& batch, std::span<float> outputs,
-                             const CancelToken& cancel) {
+                             const CancelToken& cancel, const std::function<void()>& meanwhile) {
   group_edges(batch);
   counters_.edges += batch.edges.size();
   counters_.experts_used += needs_.size();
-  Status status = run_needs(batch, outputs, cancel);
+  Status status = run_needs(batch, outputs, cancel, meanwhile);
   if (!status) {
     abandon();
     ++counters_.failed_runs;
@@ -124,27 +179,70 @@ Status LocalExpertStore::run(const ExpertBatch& batch, std::span<float> outputs,
 }
 
 Status LocalExpertStore::run_needs(const ExpertBatch& batch, std::span<float> outputs,
-                                   const CancelToken& cancel) {
-  // Leasing all hits first keeps a miss of this batch from evicting an expert that it needs as
-  // well.
-  for (Need& need : needs_) {
-    if (std::optional<ExpertCache::Slot> slot = cache_.lease(key(batch.layer, need.expert))) {
-      need.slot = *slot;
-      need.state = Need::State::Leased;
-      ++counters_.hits;
-    }
-  }
+                                   const CancelToken& cancel,
+                                   const std::function<void()>& meanwhile) {
+  hinted_experts_.clear();
+  TRY_STATUS(take_hints(batch.layer));
+  claim_hints(batch.layer);
+  lease_hits(batch.layer);
   start_reads(batch.layer);
-  TRY_STATUS(compute_leased(batch, outputs, cancel));
-  while (std::optional<io::ReadCompletion> completion = channel_->wait()) {
-    TRY_STATUS(cancel.check());
-    // What else has arrived meanwhile is computed together with it.
-    for (; completion; completion = channel_->poll())
-      TRY_STATUS(take_completion(batch.layer, *completion));
+  if (meanwhile) meanwhile();
+  const auto is_done = [](const Need& need) { return need.state == Need::State::Done; };
+  while (true) {
+    TRY_STATUS(take_completions(batch.layer));
     TRY_STATUS(compute_leased(batch, outputs, cancel));
+    if (std::ranges::all_of(needs_, is_done)) break;
+    TRY_STATUS(cancel.check());
+    TRY_STATUS(wait_for_completions(batch.layer));
   }
-  for (const Need& need : needs_) CHECK(need.state == Need::State::Done);
+  follow_hints();  // slots are free now
   return {};
+}
+
+// Leasing all hits first keeps a miss of this batch from evicting an expert that it needs as well.
+void LocalExpertStore::lease_hits(uint32_t layer) {
+  for (Need& need : needs_) {
+    if (need.state != Need::State::Waiting) continue;
+    const std::optional<ExpertCache::Slot> slot = cache_.lease(key(layer, need.expert));
+    if (!slot) continue;
+    need.slot = *slot;
+    need.state = Need::State::Leased;
+    if (is_unused_hint_[*slot]) {
+      is_unused_hint_[*slot] = false;
+      ++counters_.hints_used;
+    }
+    ++counters_.hits;
+    ++counters_.layers[layer].hits;
+  }
+}
+
+// A slot to read into, with real memory behind it.
+std::optional<ExpertCache::Slot> LocalExpertStore::take_slot(size_t key) {
+  const std::optional<ExpertCache::Slot> slot = cache_.start_read(key);
+  if (!slot) return std::nullopt;
+  if (is_unused_hint_[*slot]) {
+    is_unused_hint_[*slot] = false;
+    counters_.wasted_bytes += slot_bytes_;
+  }
+  if (*slot >= touched_slots_) {
+    // Some more at once, for the team to share.
+    const uint64_t some = std::max<uint64_t>(1, kTouchBytes / slot_bytes_);
+    const uint64_t end = std::min<uint64_t>(*slot + some, cache_.slot_count());
+    const uint64_t first = touched_slots_ * slot_bytes_;
+    io::touch(arena_.bytes().subspan(first, end * slot_bytes_ - first), team_);
+    touched_slots_ = uint32_t(end);
+  }
+  return slot;
+}
+
+void LocalExpertStore::append_reads(const ImageLayout& layout, ExpertCache::Slot slot, uint64_t tag,
+                                    std::vector<io::ReadRequest>& requests) const {
+  for (const FileExtent& extent : layout.extents)
+    requests.push_back({.file = &checkpoint_.file(extent.file),
+                        .offset = extent.offset,
+                        .into = slot_bytes(slot).subspan(extent.position, extent.size),
+                        .tag = tag,
+                        .surroundings_writable = true});  // image_layout keeps them free
 }
 
 // Queues every miss for which there is a slot; the reader decides what is in flight.
@@ -153,20 +251,32 @@ void LocalExpertStore::start_reads(uint32_t layer) {
   for (; next_to_read_ < needs_.size(); ++next_to_read_) {
     Need& need = needs_[next_to_read_];
     if (need.state != Need::State::Waiting) continue;
-    const std::optional<ExpertCache::Slot> slot = cache_.start_read(key(layer, need.expert));
+    const std::optional<ExpertCache::Slot> slot = take_slot(key(layer, need.expert));
     if (!slot) break;
     need.slot = *slot;
     need.state = Need::State::Reading;
     ++counters_.misses;
+    ++counters_.layers[layer].misses;
     need.reads_outstanding = need.layout.extents.size();
-    for (const FileExtent& extent : need.layout.extents)
-      requests.push_back({.file = &checkpoint_.file(extent.file),
-                          .offset = extent.offset,
-                          .into = slot_bytes(*slot).subspan(extent.position, extent.size),
-                          .tag = next_to_read_,
-                          .surroundings_writable = true});  // image_layout keeps them free
+    append_reads(need.layout, *slot, next_to_read_, requests);
   }
   if (!requests.empty()) channel_->submit(requests);
+}
+
+// Whatever has come.
+Status LocalExpertStore::take_completions(uint32_t layer) {
+  while (const std::optional<io::ReadCompletion> completion = channel_->poll())
+    TRY_STATUS(take_completion(layer, *completion));
+  return take_hints(layer);
+}
+
+// At least one, unless what was waited for turned out to be advice that failed.
+Status LocalExpertStore::wait_for_completions(uint32_t layer) {
+  const std::chrono::nanoseconds start = clock_.now();
+  const std::optional<io::ReadCompletion> completion = channel_->wait();
+  if (!completion) hint_reads_.wait();
+  counters_.layers[layer].wait += clock_.now() - start;
+  return completion ? take_completion(layer, *completion) : Status();
 }
 
 Status LocalExpertStore::take_completion(uint32_t layer, const io::ReadCompletion& completion) {
@@ -176,12 +286,84 @@ Status LocalExpertStore::take_completion(uint32_t layer, const io::ReadCompletio
                                .within(fmt::format("layer {}: expert {}", layer, need.expert)));
   }
   if (--need.reads_outstanding > 0) return {};
-  TRY_STATUS(check_scales(layer, need));
+  TRY_STATUS(check_scales(layer, need.expert, need.layout, need.slot));
   cache_.read_done(need.slot);
   need.state = Need::State::Leased;
-  for (const checkpoint::TensorLocation& part : checkpoint_.expert(layer, need.expert))
+  for (const checkpoint::TensorLocation& part : checkpoint_.expert(layer, need.expert)) {
     counters_.bytes_read += part.size;
+    counters_.layers[layer].bytes_read += part.size;
+  }
   return {};
+}
+
+// Expected experts that have come, for the run of `layer` or before anybody needs them.
+Status LocalExpertStore::take_hints(uint32_t layer) {
+  for (const HintReads::Read& read : hint_reads_.take_completed()) {
+    Need* need = find_need(layer, read.key);
+    if (need != nullptr && need->state != Need::State::Hinted) need = nullptr;
+    const uint32_t from = uint32_t(read.key / expert_stride_);
+    const uint32_t expert = uint32_t(read.key % expert_stride_);
+    const bool is_sound =
+        read.status &&
+        check_scales(from, expert, lay_out_image(checkpoint_.expert(from, expert), 0), read.slot);
+    if (!is_sound) {
+      // It was advice. Whoever needs the expert reads it again and says what is wrong.
+      cache_.read_failed(read.slot);
+      if (need == nullptr) continue;
+      need->state = Need::State::Waiting;
+      next_to_read_ = std::min(next_to_read_, size_t(need - needs_.data()));
+      start_reads(layer);
+      continue;
+    }
+    counters_.hint_bytes += read.bytes;
+    cache_.read_done(read.slot);
+    if (need != nullptr) {
+      need->state = Need::State::Leased;
+    } else {
+      cache_.release_unused(read.slot);
+      is_unused_hint_[read.slot] = true;
+    }
+  }
+  return {};
+}
+
+// Of what is still under way, this run takes what it needs and gives up the rest.
+void LocalExpertStore::claim_hints(uint32_t layer) {
+  hint_reads_.give_up(
+      [&](const HintReads::Read& read) { return find_need(layer, read.key) == nullptr; },
+      [&](const HintReads::Read& read) { cache_.read_failed(read.slot); });
+  for (const HintReads::Read& read : hint_reads_.under_way()) {
+    Need& need = *find_need(layer, read.key);
+    need.slot = read.slot;
+    need.state = Need::State::Hinted;
+    ++counters_.hints_used;
+    ++counters_.hits;
+    ++counters_.layers[layer].hits;
+  }
+}
+
+void LocalExpertStore::expect(uint32_t layer, std::span<const uint32_t> experts) {
+  if (!wants_hints(layer)) return;
+  hinted_layer_ = layer;
+  hinted_experts_.assign(experts.rbegin(), experts.rend());
+  follow_hints();
+}
+
+// As far as there are slots that nobody holds.
+void LocalExpertStore::follow_hints() {
+  std::vector<io::ReadRequest> requests;
+  for (; !hinted_experts_.empty(); hinted_experts_.pop_back()) {
+    const uint32_t expert = hinted_experts_.back();
+    const size_t wanted = key(hinted_layer_, expert);
+    if (cache_.knows(wanted)) continue;
+    if (hint_reads_.under_way().size() >= kHintReadsAtMost) return;
+    const std::optional<ExpertCache::Slot> slot = take_slot(wanted);
+    if (!slot) return;
+    requests.clear();
+    append_reads(lay_out_image(checkpoint_.expert(hinted_layer_, expert), 0), *slot, 0, requests);
+    hint_reads_.start(wanted, *slot, requests);
+    ++counters_.hints;
+  }
 }
 
 // Computes every leased expert, some at a time: their slots may then hold the next misses.
@@ -194,7 +376,9 @@ Status LocalExpertStore::compute_leased(const ExpertBatch& batch, std::span<floa
       if (next->state == Need::State::Leased)
         jobs_.push_back({weights_in(batch.layer, *next), next->edges});
     if (jobs_.empty()) continue;
+    const std::chrono::nanoseconds start = clock_.now();
     TRY_STATUS(compute_.run(jobs_, batch, outputs.data(), cancel));
+    counters_.layers[batch.layer].compute += clock_.now() - start;
     for (Need& need : std::span(first, next)) {
       if (need.state != Need::State::Leased) continue;
       cache_.release(need.slot);
@@ -206,13 +390,13 @@ Status LocalExpertStore::compute_leased(const ExpertBatch& batch, std::span<floa
 }
 
 // A scale of 255 would turn a row into NaN and every token after it into noise.
-Status LocalExpertStore::check_scales(uint32_t layer, const Need& need) const {
-  const checkpoint::ExpertLocation& location = checkpoint_.expert(layer, need.expert);
+Status LocalExpertStore::check_scales(uint32_t layer, uint32_t expert, const ImageLayout& layout,
+                                      ExpertCache::Slot slot) const {
+  const checkpoint::ExpertLocation& location = checkpoint_.expert(layer, expert);
   for (const ExpertPart part : {ExpertPart::W1Scale, ExpertPart::W3Scale, ExpertPart::W2Scale}) {
     const checkpoint::TensorLocation& tensor = location[size_t(part)];
     if (tensor.size == 0) continue;
-    const std::byte* scales =
-        slot_bytes(need.slot).data() + need.layout.tensor_position[size_t(part)];
+    const std::byte* scales = slot_bytes(slot).data() + layout.tensor_position[size_t(part)];
     const void* found = std::memchr(scales, kScaleNan, tensor.size);
     if (found == nullptr) continue;
     const uint64_t at = uint64_t(static_cast<const std::byte*>(found) - scales);
@@ -220,7 +404,7 @@ Status LocalExpertStore::check_scales(uint32_t layer, const Need& need) const {
         ErrorCode::BadModel,
         fmt::format("layer {}: expert {}: {}: scale byte at offset {} is 255, which means not a "
                     "number; expected 0..254\n  the file is damaged: download this shard again",
-                    layer, need.expert, checkpoint_.file(tensor.file).path(), tensor.offset + at));
+                    layer, expert, checkpoint_.file(tensor.file).path(), tensor.offset + at));
   }
   return {};
 }
@@ -251,6 +435,8 @@ ExpertWeights LocalExpertStore::weights_in(uint32_t layer, const Need& need) con
 // Gives everything back after an error, so that the next run starts from a sound cache.
 void LocalExpertStore::abandon() {
   channel_->cancel();
+  hint_reads_.give_up([](const HintReads::Read&) { return true; },
+                      [&](const HintReads::Read& read) { cache_.read_failed(read.slot); });
   for (Need& need : needs_) {
     if (need.state == Need::State::Reading) cache_.read_failed(need.slot);
     if (need.state == Need::State::Leased) cache_.release(need.slot);
@@ -261,25 +447,25 @@ void LocalExpertStore::abandon() {
 
 Result<std::unique_ptr<ExpertStore>> make_local_expert_store(
     const checkpoint::Checkpoint& checkpoint, io::Reader& reader, ThreadTeam& team,
-    const numerics::Kernels& kernels, const ExpertFunction& function,
+    const numerics::Kernels& kernels, const Clock& clock, const ExpertFunction& function,
     const LocalExpertStoreOptions& options) {
   const checkpoint::ModelContract& contract = checkpoint.contract();
-  uint64_t slot_bytes = kExtentAlignment, expert_total = 0;
-  size_t expert_stride = 0;
+  CacheShape shape;
   for (uint32_t layer = 0; layer < contract.layers.size(); ++layer) {
     if (!contract.layers[layer].experts) continue;
     const uint32_t count = contract.layers[layer].experts->expert_count;
-    expert_stride = std::max<size_t>(expert_stride, count);
-    expert_total += count;
+    shape.expert_stride = std::max<size_t>(shape.expert_stride, count);
+    shape.expert_total += count;
     for (uint32_t expert = 0; expert < count; ++expert)
-      slot_bytes = std::max(slot_bytes, lay_out_image(checkpoint.expert(layer, expert), 0).bytes);
+      shape.slot_bytes =
+          std::max(shape.slot_bytes, lay_out_image(checkpoint.expert(layer, expert), 0).bytes);
   }
-  const uint64_t wanted = std::clamp<uint64_t>(options.cache_bytes / slot_bytes, kSlotsAtLeast,
-                                               std::max<uint64_t>(expert_total, kSlotsAtLeast));
-  TRY(io::Arena arena, io::Arena::map(wanted * slot_bytes));
-  return std::make_unique<LocalExpertStore>(checkpoint, reader, team, kernels, function,
-                                            std::move(arena), slot_bytes, uint32_t(wanted),
-                                            expert_stride);
+  shape.slot_count =
+      uint32_t(std::clamp<uint64_t>(options.cache_bytes / shape.slot_bytes, kSlotsAtLeast,
+                                    std::max<uint64_t>(shape.expert_total, kSlotsAtLeast)));
+  TRY(io::Arena arena, io::Arena::map(shape.slot_count * shape.slot_bytes));
+  return std::make_unique<LocalExpertStore>(checkpoint, reader, team, kernels, clock, function,
+                                            options.hints, std::move(arena), shape);
 }
 
 }  // namespace deltafin::memory

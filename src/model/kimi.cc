@@ -81,6 +81,8 @@ class KimiModel final : public Model {
   }
   void mixer(Context& context, size_t layer, const LayerWeights& weights,
              std::span<const Segment> segments, Rows rows, Rows out) const;
+  // Which experts `layer` may want, by the activations as they are before it.
+  void give_hint(Context& context, size_t layer, const Activations& activations) const;
 
   const ModelContract& contract_;
   const KimiConfig& config_;
@@ -174,7 +176,8 @@ Status KimiModel::forward_layer(Context& context, size_t layer, std::span<const 
     std::copy(running.data, running.data + running.count * running.width, u.data);
   }
   rms_norm(context, u, {weights->vector(TensorRole::PostAttentionNorm), config_.rms_norm_eps}, u);
-  TRY_STATUS(ffn(context, contract_.layers[layer].ffn, moe_, *weights, layer, u, update));
+  TRY_STATUS(ffn(context, contract_.layers[layer].ffn, moe_, *weights, layer, u, update,
+                 [&] { give_hint(context, layer + 1, activations); }));
   if (context.observer != nullptr) context.observer->on_ffn_output(layer, update);
   add_rows(context, running, update, running);
   if (context.observer != nullptr) context.observer->on_layer_output(layer, running);
@@ -189,6 +192,25 @@ void KimiModel::mixer(Context& context, size_t layer, const LayerWeights& weight
   } else {
     kda(context, config_, weights, layer, segments, rows, out);
   }
+}
+
+void KimiModel::give_hint(Context& context, size_t layer, const Activations& activations) const {
+  if (layer == layer_count() || !context.experts.wants_hints(uint32_t(layer))) return;
+  const LayerWeights* const weights = context.trunk.find_resident(uint32_t(layer));
+  if (weights == nullptr) return;
+  const Rows running = activations.residual.view();
+  const OwnedRows some(std::min(running.count, kHintRows), running.width);
+  const Rows u = some.view();
+  context.team.parallel_for(u.count, [&](size_t i) {
+    if (has_attention_residuals()) {
+      attention_residual_row(context, activations.blocks, running, residual_weights_[layer].mlp,
+                             config_.rms_norm_eps, i, u.row(i));
+    } else {
+      std::copy_n(running.row(i), u.width, u.row(i));
+    }
+  });
+  rms_norm(context, u, {weights->vector(TensorRole::PostAttentionNorm), config_.rms_norm_eps}, u);
+  expect_experts(context, moe_, *weights, layer, u);
 }
 
 Status KimiModel::logits(Context& context, const Activations& activations,

@@ -55,26 +55,29 @@ void combine(Context& context, std::span<const Route> routes, size_t top_k, Rows
 
 // sum[i]: the routed experts of row i, combined.
 Status run_experts(Context& context, size_t top_k, size_t layer, std::span<const Route> routes,
-                   Rows inputs, Rows sum) {
+                   Rows inputs, Rows sum, const std::function<void()>& meanwhile) {
   std::vector<memory::ExpertEdge> edges(routes.size());
   for (size_t i = 0; i < routes.size(); ++i)
     edges[i] = {.row = uint32_t(i / top_k), .expert = routes[i].expert};
   const Rows edge_outputs = context.workspace.take(edges.size(), inputs.width);
   TRY_STATUS(context.experts.run(
       {.layer = uint32_t(layer), .edges = edges, .rows = inputs.data, .row_count = inputs.count},
-      {edge_outputs.data, edges.size() * inputs.width}, context.cancel));
+      {edge_outputs.data, edges.size() * inputs.width}, context.cancel, meanwhile));
   combine(context, routes, top_k, edge_outputs, sum);
   return {};
 }
 
-// out += Shared(x), times its gate where it has one. `gate` [rows, 1] is overwritten.
-void add_shared_expert(Context& context, const MoeShape& shape, const LayerWeights& weights,
-                       PackedRows& rows, Rows gate, Rows out) {
-  const Rows shared = context.workspace.take(out.count, out.width);
+// out[i] = Shared(x).
+void shared_expert(Context& context, const MoeShape& shape, const LayerWeights& weights,
+                   PackedRows& rows, Rows out) {
   feed_forward(context,
                {weights.matrix(TensorRole::SharedGate), weights.matrix(TensorRole::SharedUp),
                 weights.matrix(TensorRole::SharedDown)},
-               shape.function, rows, shared);
+               shape.function, rows, out);
+}
+
+// out += shared, times its gate where it has one. `gate` [rows, 1] is overwritten.
+void add_shared_expert(Context& context, const MoeShape& shape, Rows shared, Rows gate, Rows out) {
   if (!shape.shared_gate) return add_rows(context, out, shared, out);
   context.team.parallel_for(out.count, [&](size_t i) {
     context.kernels.elementary(numerics::Elementary::Sigmoid, gate.row(i), gate.row(i), 1);
@@ -90,7 +93,7 @@ uint64_t moe_workspace_per_row(const MoeShape& shape) {
 }
 
 Status moe(Context& context, const MoeShape& shape, const LayerWeights& weights, size_t layer,
-           Rows rows, Rows out) {
+           Rows rows, Rows out, const std::function<void()>& meanwhile) {
   PackedRows packed(context, rows);
   const auto take = [&](size_t width) { return context.workspace.take(rows.count, width); };
   const Rows scores = take(shape.expert_count), shared_gate = take(shape.shared_gate ? 1 : 0);
@@ -104,7 +107,12 @@ Status moe(Context& context, const MoeShape& shape, const LayerWeights& weights,
   if (context.observer != nullptr) context.observer->on_routes(layer, routes);
 
   const Rows sum = shape.latent ? take(shape.expert_width) : out;
-  TRY_STATUS(run_experts(context, shape.router.top_k, layer, routes, latent, sum));
+  const Rows shared = take(shape.shared_width > 0 ? out.width : 0);
+  const auto while_reading = [&] {
+    if (shape.shared_width > 0) shared_expert(context, shape, weights, packed, shared);
+    meanwhile();
+  };
+  TRY_STATUS(run_experts(context, shape.router.top_k, layer, routes, latent, sum, while_reading));
   if (shape.latent) {
     if (shape.latent_norm)
       rms_norm(context, sum, {weights.vector(TensorRole::LatentNorm), shape.latent_norm_epsilon},
@@ -112,20 +120,40 @@ Status moe(Context& context, const MoeShape& shape, const LayerWeights& weights,
     PackedRows packed_sum(context, sum);
     linear(context, weights.matrix(TensorRole::LatentUp), packed_sum, out);
   }
-  if (shape.shared_width > 0) add_shared_expert(context, shape, weights, packed, shared_gate, out);
+  if (shape.shared_width > 0) add_shared_expert(context, shape, shared, shared_gate, out);
   return {};
 }
 
 Status ffn(Context& context, checkpoint::FfnKind kind, const MoeShape& shape,
-           const LayerWeights& weights, size_t layer, Rows rows, Rows out) {
+           const LayerWeights& weights, size_t layer, Rows rows, Rows out,
+           const std::function<void()>& meanwhile) {
   const Workspace::Scope scope(context.workspace);
-  if (kind == checkpoint::FfnKind::Moe) return moe(context, shape, weights, layer, rows, out);
+  if (kind == checkpoint::FfnKind::Moe)
+    return moe(context, shape, weights, layer, rows, out, meanwhile);
   PackedRows packed(context, rows);
   feed_forward(context,
                {weights.matrix(TensorRole::MlpGate), weights.matrix(TensorRole::MlpUp),
                 weights.matrix(TensorRole::MlpDown)},
                shape.function, packed, out);
   return {};
+}
+
+void expect_experts(Context& context, const MoeShape& shape, const LayerWeights& weights,
+                    size_t layer, Rows rows) {
+  const Workspace::Scope scope(context.workspace);
+  PackedRows packed(context, rows);
+  const Rows scores = context.workspace.take(rows.count, shape.expert_count);
+  linear(context, weights.matrix(TensorRole::Router), packed, scores);
+  const Result<std::vector<Route>> routes =
+      choose_all(context, shape.router, weights, layer, scores);
+  if (!routes) return;  // whoever needs the scores will say what is wrong
+  std::vector<uint32_t> count(shape.expert_count), experts;
+  for (const Route& route : *routes)
+    if (count[route.expert]++ == 0) experts.push_back(route.expert);
+  std::ranges::sort(experts, [&](uint32_t a, uint32_t b) {
+    return count[a] != count[b] ? count[a] > count[b] : a < b;
+  });
+  context.experts.expect(uint32_t(layer), experts);
 }
 
 }  // namespace deltafin::model

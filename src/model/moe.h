@@ -1,6 +1,8 @@
 // Mixture of experts: router, optional latent projections, routed experts, shared experts.
 #pragma once
 
+#include <functional>
+
 #include "checkpoint/contract.h"
 #include "model/linear.h"
 
@@ -26,14 +28,23 @@ struct MoeShape {
 //   y + Shared(x)  or  y + sigmoid(W_g x) Shared(x)
 //
 // rows are normed; out.width == hidden size. The router and the shared expert read the full-width
-// row. Errors: the expert store's; BadModel for a router score that is not finite.
+// row. `meanwhile` is called once while experts are being read. Errors: the expert store's;
+// BadModel for a router score that is not finite.
 Status moe(Context& context, const MoeShape& shape, const memory::LayerWeights& weights,
-           size_t layer, Rows rows, Rows out);
+           size_t layer, Rows rows, Rows out, const std::function<void()>& meanwhile);
 
 // The feed-forward of a layer of either kind: moe(), or one dense network with the same function.
 // Scratch memory is given back. Errors: those of moe().
 Status ffn(Context& context, checkpoint::FfnKind kind, const MoeShape& shape,
-           const memory::LayerWeights& weights, size_t layer, Rows rows, Rows out);
+           const memory::LayerWeights& weights, size_t layer, Rows rows, Rows out,
+           const std::function<void()>& meanwhile);
+
+// Tells the expert store what `layer`, the next one, will probably ask for, going by `rows`: the
+// input of its feed-forward as far as it is known.
+void expect_experts(Context& context, const MoeShape& shape, const memory::LayerWeights& weights,
+                    size_t layer, Rows rows);
+// So many rows of a pass are enough to tell.
+inline constexpr size_t kHintRows = 64;
 
 // Floats of scratch a row of moe() needs at most.
 uint64_t moe_workspace_per_row(const MoeShape& shape);

@@ -61,6 +61,8 @@ class QwenModel final : public Model {
   }
   void mixer(Context& context, size_t layer, const LayerWeights& weights,
              std::span<const Segment> segments, Rows rows, Rows out) const;
+  // Which experts `layer` may want, by the rows as they are before it.
+  void give_hint(Context& context, size_t layer, Rows residual) const;
 
   const ModelContract& contract_;
   const QwenConfig& config_;
@@ -95,7 +97,8 @@ Status QwenModel::forward_layer(Context& context, size_t layer, std::span<const 
   add_rows(context, residual, update, residual);
 
   rms_norm(context, residual, norm(weights->vector(TensorRole::PostAttentionNorm)), normed);
-  TRY_STATUS(ffn(context, contract_.layers[layer].ffn, moe_, *weights, layer, normed, update));
+  TRY_STATUS(ffn(context, contract_.layers[layer].ffn, moe_, *weights, layer, normed, update,
+                 [&] { give_hint(context, layer + 1, residual); }));
   if (context.observer != nullptr) context.observer->on_ffn_output(layer, update);
   add_rows(context, residual, update, residual);
   if (context.observer != nullptr) context.observer->on_layer_output(layer, residual);
@@ -110,6 +113,16 @@ void QwenModel::mixer(Context& context, size_t layer, const LayerWeights& weight
   } else {
     attention_.run(context, weights, layer, segments, rows, out);
   }
+}
+
+void QwenModel::give_hint(Context& context, size_t layer, Rows residual) const {
+  if (layer == layer_count() || !context.experts.wants_hints(uint32_t(layer))) return;
+  const LayerWeights* const weights = context.trunk.find_resident(uint32_t(layer));
+  if (weights == nullptr) return;
+  const Rows some = residual.slice(0, std::min(residual.count, kHintRows));
+  const OwnedRows normed(some.count, some.width);
+  rms_norm(context, some, norm(weights->vector(TensorRole::PostAttentionNorm)), normed.view());
+  expect_experts(context, moe_, *weights, layer, normed.view());
 }
 
 Status QwenModel::logits(Context& context, const Activations& activations,

@@ -35,9 +35,12 @@ using test::value_of;
 
 class NoExperts final : public memory::ExpertStore {
  public:
-  Status run(const memory::ExpertBatch&, std::span<float>, const CancelToken&) override {
+  Status run(const memory::ExpertBatch&, std::span<float>, const CancelToken&,
+             const std::function<void()>&) override {
     return fail(ErrorCode::Usage, "there are no experts here");
   }
+  void expect(uint32_t, std::span<const uint32_t>) override {}
+  bool wants_hints(uint32_t) const override { return false; }
   memory::ExpertCounters snapshot() const override { return {}; }
 };
 

@@ -1,0 +1,64 @@
+// Reads of experts that somebody thinks will be needed soon: each on a channel of its own, so that
+// one can be given up, or waited for, without the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "io/reader.h"
+#include "memory/expert_cache.h"
+
+namespace deltafin::memory {
+
+// Not thread-safe: the engine thread owns it.
+class HintReads {
+ public:
+  // An expert on its way.
+  struct Read {
+    size_t key = 0;
+    ExpertCache::Slot slot = 0;
+    uint64_t bytes = 0;
+    Status status = {};  // of what has come so far
+    std::unique_ptr<io::ReadChannel> channel = nullptr;
+  };
+
+  explicit HintReads(io::Reader& reader) : reader_(reader) {}
+
+  void start(size_t key, ExpertCache::Slot slot, std::span<const io::ReadRequest> requests);
+  // Takes what has come. The completed ones, good or not, are no longer under way afterwards; their
+  // channel is idle.
+  std::vector<Read> take_completed();
+  // Gives up every read for which drop(read) says so, and calls ended(read).
+  template <class Drop, class Ended>
+  void give_up(Drop&& drop, Ended&& ended) {
+    for (size_t i = 0; i < reads_.size();) {
+      if (!drop(reads_[i])) {
+        ++i;
+        continue;
+      }
+      reads_[i].channel->cancel();
+      ended(reads_[i]);
+      remove(i);
+    }
+  }
+
+  const std::vector<Read>& under_way() const { return reads_; }
+  // Waits until one of them has something to say; only when some are under way.
+  void wait();
+
+ private:
+  void note(Read& read, const io::ReadCompletion& completion) {
+    if (!completion.status) read.status = completion.status;
+  }
+  void remove(size_t index);
+
+  io::Reader& reader_;
+  std::vector<Read> reads_;
+  std::vector<std::unique_ptr<io::ReadChannel>> idle_;
+};
+
+}  // namespace deltafin::memory
