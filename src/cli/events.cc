@@ -65,7 +65,7 @@ void EventLog::write(const ordered_json& event) {
     return;
   }
   is_first_ = false;
-  ordered_json first = {{"event", event.at("event")}, {"schema", kEventSchema}};
+  ordered_json first = {{"event", event.at("event")}, {"schema", schema_}};
   first.update(event);
   status_ = file_->append(to_line(first));
 }

@@ -43,7 +43,8 @@ nlohmann::ordered_json run_error_event(const Error& error);
 // takes no more, and status() tells.
 class EventLog {
  public:
-  explicit EventLog(std::optional<GrowingFile> file) : file_(std::move(file)) {}
+  explicit EventLog(std::optional<GrowingFile> file, const char* schema = kEventSchema)
+      : file_(std::move(file)), schema_(schema) {}
 
   bool is_wanted() const { return file_ && status_; }
   // The first one is given the schema.
@@ -52,6 +53,7 @@ class EventLog {
 
  private:
   std::optional<GrowingFile> file_;
+  const char* schema_;
   Status status_;
   bool is_first_ = true;
 };

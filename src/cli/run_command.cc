@@ -16,6 +16,7 @@
 #include "cli/model_loading.h"
 #include "cli/model_location.h"
 #include "cli/prompt.h"
+#include "cli/route_trace.h"
 #include "cli/run_listener.h"
 #include "cli/run_report.h"
 #include "cli/sampling.h"
@@ -39,7 +40,7 @@ struct RunFlags {
   EngineFlags engine;
   std::optional<uint64_t> max_tokens;
   bool ignore_eos = false;
-  std::optional<std::string> events;
+  std::optional<std::string> events, route_trace;
   bool force = false;
   bool stats = false;
   bool logits_digest = false;
@@ -71,7 +72,10 @@ void RunFlags::declare(CommandLine& line) {
       logits_digest);
   line.flag("--events", "FILE", "write what happens to FILE as JSON lines, each at once",
             text_into(events));
-  line.toggle("--force", "let --events and --save-state replace a file", force);
+  line.flag("--route-trace", "FILE",
+            "write which experts each token was routed to, layer by layer, to FILE as JSON lines",
+            text_into(route_trace));
+  line.toggle("--force", "let --events, --route-trace and --save-state replace a file", force);
   line.example("deltafin run demo --prompt \"The capital of France is\"",
                "the bundled model continues the sentence");
   line.example("deltafin run ~/models/kimi-k3 --prompt-file question.txt --sample --seed 7 --stats",
@@ -195,12 +199,14 @@ nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation&
   };
 }
 
-Result<EventLog> open_events(const RunFlags& flags) {
-  if (!flags.events) return EventLog(std::nullopt);
+// Writes nowhere without a path.
+Result<EventLog> open_log(const char* flag, const std::optional<std::string>& path, bool force,
+                          const char* schema) {
+  if (!path) return EventLog(std::nullopt, schema);
   Result<GrowingFile> file =
-      GrowingFile::create(*flags.events, flags.force ? Existing::Replace : Existing::Refuse);
-  if (!file) return std::unexpected(std::move(file).error().within("--events"));
-  return EventLog(std::move(*file));
+      GrowingFile::create(*path, force ? Existing::Replace : Existing::Refuse);
+  if (!file) return std::unexpected(std::move(file).error().within(flag));
+  return EventLog(std::move(*file), schema);
 }
 
 Result<std::optional<PublishedFile>> open_state(const RunFlags& flags) {
@@ -305,7 +311,7 @@ void say_what_stopped_it(const RunReport& report) {
 }
 
 // Loads, generates and prints. Everything that fails in here is in the events too.
-Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
+Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events, EventLog& routes,
                     std::optional<PublishedFile>& state_file, CancelToken& cancel) {
   Status planned = plan(flags, ready);
   events.write(run_start_event(flags, ready));
@@ -315,6 +321,11 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
       LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
   engine::GenerateRequest request = ready.request;
   TRY(engine::Sequence sequence, begin_sequence(flags, ready, model->engine(), cancel, request));
+  std::optional<RouteTrace> route_trace;
+  if (flags.route_trace) {
+    route_trace.emplace(routes, ready.contract);
+    model->engine().set_observer(&*route_trace);
+  }
   StandardOutput output;
   audit::LogitsDigest digest;
   RunListener listener({.engine = model->engine(),
@@ -348,6 +359,7 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
   if (report.digest) write_to_standard_error(describe(*report.digest) + "\n");
   TRY_STATUS(output.status());
   TRY_STATUS(events.status());
+  TRY_STATUS(routes.status());
   return stop_signal_name() != nullptr && report.result.reason == engine::StopReason::Interrupted
              ? exit_code(ErrorCode::Cancelled)
              : 0;
@@ -365,8 +377,9 @@ Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& 
   TRY(Preparation ready, prepare(flags, cancel));
   say_what_is_worth_knowing(flags, ready);
   TRY(std::optional<PublishedFile> state_file, open_state(flags));
-  TRY(EventLog events, open_events(flags));
-  Result<int> code = execute(flags, ready, events, state_file, cancel);
+  TRY(EventLog events, open_log("--events", flags.events, flags.force, kEventSchema));
+  TRY(EventLog routes, open_log("--route-trace", flags.route_trace, flags.force, kRouteSchema));
+  Result<int> code = execute(flags, ready, events, routes, state_file, cancel);
   if (!code) events.write(run_error_event(code.error()));
   return code;
 }

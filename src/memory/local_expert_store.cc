@@ -125,6 +125,7 @@ class LocalExpertStore final : public ExpertStore {
   size_t expert_stride_;
   ExpertCache cache_;
   std::vector<bool> is_unused_hint_;  // of each slot
+  uint32_t last_layer_ = 0;           // that was run
   uint32_t touched_slots_ = 0;        // the first so many have real memory
   ExpertCounters counters_;
 
@@ -182,6 +183,8 @@ Status LocalExpertStore::run_needs(const ExpertBatch& batch, std::span<float> ou
                                    const CancelToken& cancel,
                                    const std::function<void()>& meanwhile) {
   hinted_experts_.clear();
+  if (batch.layer <= last_layer_) cache_.begin_pass();
+  last_layer_ = batch.layer;
   TRY_STATUS(take_hints(batch.layer));
   claim_hints(batch.layer);
   lease_hits(batch.layer);
