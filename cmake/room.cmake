@@ -30,7 +30,8 @@ endfunction()
 # deltafin_test(NAME SOURCES file... [LIBRARIES lib...])
 #
 # One GoogleTest program. Tests whose suite name ends in "Full" carry the label full and run in
-# `./x full`; all others carry the label quick and run in `./x test`.
+# `./x full`; those of "Soak" take minutes and gigabytes, carry the label soak and run in `./x test soak`,
+# one at a time; all others carry the label quick and run in `./x test`.
 function(deltafin_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -39,8 +40,10 @@ function(deltafin_test name)
   target_compile_options(${name} PRIVATE -O0)
   target_compile_definitions(${name} PRIVATE DELTAFIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   precompiled_headers(${name} unoptimised)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-*Full.*"
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-*Full.*:*Soak.*"
                        PROPERTIES LABELS quick TIMEOUT 120)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "*Full.*"
                        PROPERTIES LABELS full TIMEOUT 900)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "*Soak.*"
+                       PROPERTIES LABELS soak TIMEOUT 3600 RUN_SERIAL TRUE)
 endfunction()
