@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,9 +16,9 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/survey.h"
 #include "memory/expert_layout.h"
+#include "soak/k3.h"
 #include "soak/synthetic_checkpoint.h"
 #include "support/engine_fixture.h"
-#include "support/golden.h"
 
 namespace deltafin {
 namespace {
@@ -29,13 +27,6 @@ using checkpoint::Checkpoint;
 using checkpoint::Survey;
 using checkpoint::TensorLocation;
 using test::SyntheticCheckpoint;
-
-std::string k3_config() {
-  std::ifstream file(test::golden_path("configs/kimi-k3.json"));
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 double seconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -48,7 +39,7 @@ std::vector<std::byte> read(const io::File& file, uint64_t offset, uint64_t size
 }
 
 TEST(SurveySoak, FindsAllOfAFullSizeK3InSecondsAndAFewHundredMegabytes) {
-  const SyntheticCheckpoint storage(k3_config());
+  const SyntheticCheckpoint storage(test::k3_config());
   EXPECT_EQ(storage.tensor_count(), 497'220u);
   EXPECT_EQ(storage.tensor_bytes(), 1'560'860'324'864u);
 
@@ -77,7 +68,7 @@ TEST(SurveySoak, FindsAllOfAFullSizeK3InSecondsAndAFewHundredMegabytes) {
 }
 
 TEST(SurveySoak, FindsEveryExpertOfK3InOnePieceAtNoAlignment) {
-  const SyntheticCheckpoint storage(k3_config());
+  const SyntheticCheckpoint storage(test::k3_config());
   const Checkpoint checkpoint =
       test::value_of(Checkpoint::open(storage, SyntheticCheckpoint::kFolder));
   std::set<uint64_t> alignments;
@@ -94,7 +85,7 @@ TEST(SurveySoak, FindsEveryExpertOfK3InOnePieceAtNoAlignment) {
 
 // One read of everything against many of its parts.
 TEST(SurveySoak, LeavesTensorsThatReadTheSameInAnyParts) {
-  const SyntheticCheckpoint storage(k3_config());
+  const SyntheticCheckpoint storage(test::k3_config());
   const Checkpoint checkpoint =
       test::value_of(Checkpoint::open(storage, SyntheticCheckpoint::kFolder));
   const auto check = [&](uint32_t file_index, uint64_t offset, uint64_t size) {

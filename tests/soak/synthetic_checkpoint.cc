@@ -29,7 +29,9 @@ struct SyntheticCheckpoint::Tensor {
   DType dtype = DType::BF16;
   std::vector<uint64_t> shape;
   NoiseForm form;
+  uint64_t used_count = 1ull << 40;  // elements; zeros follow
 
+  uint64_t used_bytes() const { return std::min(bytes(), used_count * bytes_of(dtype)); }
   uint64_t bytes() const { return checked_product(shape).value() * bytes_of(dtype); }
 };
 
@@ -164,12 +166,15 @@ SyntheticCheckpoint::SyntheticCheckpoint(std::string config) : config_(std::move
 std::vector<SyntheticCheckpoint::Tensor> SyntheticCheckpoint::tensors_of(size_t shard) const {
   std::vector<Tensor> tensors;
   const auto add_all = [&](const std::vector<TensorSpec>& specs) {
-    for (const TensorSpec& spec : specs)
+    for (const TensorSpec& spec : specs) {
       tensors.push_back(
           {.name = spec.name,
            .dtype = spec.published,
            .shape = spec.shapes[0],
            .form = spec.kind == TensorKind::Matrix ? form_of_matrix(spec) : form_of_vector(spec)});
+      if (spec.role == TensorRole::ALog)
+        tensors.back().used_count = contract_.kimi()->kda_head_count;
+    }
   };
   const auto add_other = [&](std::string name, std::vector<uint64_t> shape) {
     tensors.push_back({.name = std::move(name),
@@ -247,6 +252,9 @@ void SyntheticCheckpoint::lay_out(size_t shard) {
   for (const Tensor& tensor : tensors_of(shard)) {
     place.stretches.push_back(
         {.begin = place.file_bytes, .noise = noise_of(tensor.name, tensor.form)});
+    if (tensor.used_bytes() < tensor.bytes())
+      place.stretches.push_back({.begin = place.file_bytes + tensor.used_bytes(),
+                                 .noise = {.form = {.mask = 0, .base = 0}}});
     place.file_bytes += tensor.bytes();
     tensor_bytes_ += tensor.bytes();
     ++tensor_count_;

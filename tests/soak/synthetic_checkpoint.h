@@ -52,7 +52,7 @@ class SyntheticCheckpoint final : public io::Storage {
   class ShardFile;
   struct Tensor;
 
-  // A tensor in its shard, as reads need it.
+  // A tensor in its shard, or a part of one, as reads need it.
   struct Stretch {
     uint64_t begin = 0;  // in the file
     Noise noise;
