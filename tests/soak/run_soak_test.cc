@@ -105,7 +105,8 @@ std::string describe(const Witness& witness, const io::ReaderCounters& reads) {
 // of tests/soak/noise.cc or of what synthetic_checkpoint.cc asks of it changes them, too.
 constexpr const char* kFewLayersDigest =
     "2a75adeab4e5c978927edfcd217e70490f196e39c1dd9a68edb3aa0d4b57d9ef";
-constexpr const char* kFullSizeDigest = "not recorded yet";
+constexpr const char* kFullSizeDigest =
+    "422f21a98459f4a7970f83fdcc915cc5cd1f097f2a3d8a0ba9d9b4a894414af3";
 
 class FewLayersSoak : public testing::Test {
  protected:

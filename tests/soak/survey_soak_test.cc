@@ -15,7 +15,6 @@
 #include "base/machine.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/survey.h"
-#include "memory/expert_layout.h"
 #include "soak/k3.h"
 #include "soak/synthetic_checkpoint.h"
 #include "support/engine_fixture.h"
@@ -36,6 +35,22 @@ std::vector<std::byte> read(const io::File& file, uint64_t offset, uint64_t size
   std::vector<std::byte> bytes(size);
   EXPECT_TRUE(io::read_exactly(file, offset, bytes));
   return bytes;
+}
+
+constexpr uint64_t kExpertBytes = 17'547'264;
+
+// The one piece of its shard in which an expert lies; a failure if it is more than one.
+TensorLocation piece_of_expert(const Checkpoint& checkpoint, uint32_t layer, uint32_t expert) {
+  checkpoint::ExpertLocation parts = checkpoint.expert(layer, expert);
+  std::ranges::sort(parts, {}, &TensorLocation::offset);
+  TensorLocation piece = parts[0];
+  for (size_t i = 1; i < parts.size(); ++i) {
+    EXPECT_EQ(parts[i].file, piece.file);
+    EXPECT_EQ(parts[i].offset, piece.offset + piece.size) << layer << " " << expert;
+    piece.size += parts[i].size;
+  }
+  EXPECT_EQ(piece.size, kExpertBytes) << layer << " " << expert;
+  return piece;
 }
 
 TEST(SurveySoak, FindsAllOfAFullSizeK3InSecondsAndAFewHundredMegabytes) {
@@ -74,10 +89,8 @@ TEST(SurveySoak, FindsEveryExpertOfK3InOnePieceAtNoAlignment) {
   std::set<uint64_t> alignments;
   for (uint32_t layer = 1; layer < 93; ++layer) {
     for (uint32_t expert = 0; expert < 896; ++expert) {
-      const memory::ExpertLayout layout = memory::lay_out_expert(checkpoint.expert(layer, expert));
-      ASSERT_EQ(layout.extents.size(), 1u) << layer << " " << expert;
-      ASSERT_EQ(layout.extents[0].size, 17'547'264u) << layer << " " << expert;
-      alignments.insert(layout.extents[0].offset % io::kDirectAlignment);
+      const TensorLocation piece = piece_of_expert(checkpoint, layer, expert);
+      alignments.insert(piece.offset % io::kDirectAlignment);
     }
   }
   EXPECT_FALSE(alignments.contains(0));
@@ -99,7 +112,7 @@ TEST(SurveySoak, LeavesTensorsThatReadTheSameInAnyParts) {
     }
   };
   // Six tensors of an expert, and the beginning of the next one's.
-  const memory::ExpertExtent last = memory::lay_out_expert(checkpoint.expert(92, 895)).extents[0];
+  const TensorLocation last = piece_of_expert(checkpoint, 92, 895);
   check(last.file, last.offset - 1001, last.size + 5003);
   // The header and what follows.
   check(checkpoint.expert(1, 0)[0].file, 0, 2'000'003);
@@ -110,9 +123,8 @@ TEST(SurveySoak, LeavesTensorsThatReadTheSameInAnyParts) {
           std::min<uint64_t>(tensor.size, 100'003));
 
   const auto bytes_of_expert = [&](uint32_t layer, uint32_t expert) {
-    const memory::ExpertExtent extent =
-        memory::lay_out_expert(checkpoint.expert(layer, expert)).extents[0];
-    return read(checkpoint.file(extent.file), extent.offset, extent.size);
+    const TensorLocation piece = piece_of_expert(checkpoint, layer, expert);
+    return read(checkpoint.file(piece.file), piece.offset, piece.size);
   };
   const std::vector<std::byte> one = bytes_of_expert(40, 7);
   EXPECT_NE(one, bytes_of_expert(40, 8));
