@@ -177,6 +177,7 @@ TEST_F(FullSizeSoak, OfK3ReadsAPromptAndAnswersWithinTwentyGigabytes) {
   const CancelToken never;
   const EngineOptions options = {.thread_count = usable_core_count(),
                                  .expert_cache_bytes = plan->expert_cache_bytes,
+                                 .resident_layers = plan->trunk_resident_layers,
                                  .activation_bytes = plan->activation_bytes};
   const std::unique_ptr<Engine> engine =
       test::value_of(Engine::open({.storage = storage_, .reader = *reader, .clock = clock},
