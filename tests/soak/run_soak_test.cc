@@ -52,7 +52,10 @@ struct Witness final : engine::GenerationListener, model::Observer {
     spreads.push_back(std::sqrt(squares / double(logits.size()) - mean * mean));
   }
   void on_routes(size_t layer, std::span<const numerics::Route> routes) override {
-    for (const numerics::Route& route : routes) experts[layer].insert(route.expert);
+    std::set<uint32_t> wanted;
+    for (const numerics::Route& route : routes) wanted.insert(route.expert);
+    wanted_count += wanted.size();
+    experts[layer].merge(wanted);
   }
 
   const SystemClock clock;  // the engine's may be simulated
@@ -61,6 +64,7 @@ struct Witness final : engine::GenerationListener, model::Observer {
   audit::LogitsDigest digest;
   std::vector<double> spreads;                   // standard deviation of each row of logits
   std::map<size_t, std::set<uint32_t>> experts;  // that were chosen, by layer
+  uint64_t wanted_count = 0;  // distinct experts of a layer and a pass, over all of them
   engine::GenerationResult result;
 };
 
@@ -186,6 +190,17 @@ TEST_F(FullSizeSoak, OfK3ReadsAPromptAndAnswersWithinTwentyGigabytes) {
   generate_three(*engine, 4, witness);
   std::cout << describe(witness, reader->snapshot());
   expect_alive(witness, 92);
+
+  const engine::EngineCounters counters = engine->snapshot();
+  std::cout << fmt::format("{} layers stay, {} experts have room; {} were read and {} were there\n",
+                           counters.trunk.resident_layers, counters.experts.cache_slots,
+                           counters.experts.misses, counters.experts.hits);
+  // What a pass needs is read once, and the next pass may have its first layers read already.
+  const uint64_t layers_of_passes = 3 * uint64_t{counters.trunk.streamed_layers};
+  EXPECT_GE(counters.trunk.stream.layers_read, layers_of_passes);
+  EXPECT_LE(counters.trunk.stream.layers_read, layers_of_passes + 2);
+  EXPECT_EQ(counters.experts.hits + counters.experts.misses, witness.wanted_count);
+  EXPECT_EQ(counters.experts.bytes_read, counters.experts.misses * 17'547'264);
   EXPECT_LE(Machine().peak_resident_bytes().value_or(0), kBudgetBytes);
   EXPECT_EQ(witness.digest.hex(), kFullSizeDigest);
 }
