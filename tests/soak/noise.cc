@@ -102,6 +102,7 @@ NoiseForm mxfp4_scales(double deviation) {
 
 void make_noise(const Noise& noise, uint64_t offset, std::span<std::byte> into) {
   CHECK(offset + into.size() <= uint64_t{UINT32_MAX} * kWordBytes);
+  if (into.empty()) return;
   uint32_t index = uint32_t(offset / kWordBytes);
   const auto write_part = [&](uint64_t skipped, uint64_t size) {
     const uint32_t word = word_at(noise, index);

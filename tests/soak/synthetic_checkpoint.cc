@@ -92,7 +92,7 @@ class TimeSum {
 
 // Part of a text as of a file.
 size_t copy_text(std::string_view text, uint64_t offset, std::span<std::byte> into) {
-  if (offset >= text.size()) return 0;
+  if (offset >= text.size() || into.empty()) return 0;
   const size_t size = std::min(into.size(), text.size() - size_t(offset));
   std::memcpy(into.data(), text.data() + offset, size);
   return size;
