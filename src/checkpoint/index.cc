@@ -156,22 +156,27 @@ void IndexReader::renumber_shards() {
   for (Index::Entry& entry : index_.entries_) entry.shard = rank[entry.shard];
 }
 
+// By shard first, which takes no look at the names: an index is written in their order, so that
+// those of a shard then are in order, too, and a sort of half a million would only find that out.
 Status IndexReader::sort_entries() {
-  std::vector<Index::Entry>& entries = index_.entries_;
-  const auto before = [this](const Index::Entry& a, const Index::Entry& b) {
-    return a.shard != b.shard ? a.shard < b.shard : index_.name(a) < index_.name(b);
-  };
-  std::sort(entries.begin(), entries.end(), before);
-  index_.first_of_.assign(index_.shards_.size() + 1, 0);
-  for (const Index::Entry& entry : entries) ++index_.first_of_[entry.shard + 1];
-  for (size_t s = 0; s < index_.shards_.size(); ++s) index_.first_of_[s + 1] += index_.first_of_[s];
+  std::vector<size_t>& first_of = index_.first_of_;
+  first_of.assign(index_.shards_.size() + 1, 0);
+  for (const Index::Entry& entry : index_.entries_) ++first_of[entry.shard + 1];
+  for (size_t s = 0; s < index_.shards_.size(); ++s) first_of[s + 1] += first_of[s];
+  std::vector<size_t> next_of = first_of;
+  std::vector<Index::Entry> by_shard(index_.entries_.size());
+  for (const Index::Entry& entry : index_.entries_) by_shard[next_of[entry.shard]++] = entry;
+  index_.entries_ = std::move(by_shard);
 
-  // The same name in two shards is found when the second shard turns out to lack it, or to hold it.
-  const auto twin = std::adjacent_find(
-      entries.begin(), entries.end(),
-      [&](const Index::Entry& a, const Index::Entry& b) { return !before(a, b); });
-  if (twin != entries.end()) {
-    return refuse(fmt::format("weight_map lists {} twice", index_.name(*twin)));
+  const auto name = [this](const Index::Entry& entry) { return index_.name(entry); };
+  for (size_t s = 0; s < index_.shards_.size(); ++s) {
+    const std::span entries =
+        std::span(index_.entries_).subspan(first_of[s], first_of[s + 1] - first_of[s]);
+    if (!std::ranges::is_sorted(entries, {}, name)) std::ranges::sort(entries, {}, name);
+    // The same name in two shards is found when the second shard turns out to lack it, or to hold
+    // it.
+    const auto twin = std::ranges::adjacent_find(entries, {}, name);
+    if (twin != entries.end()) return refuse(fmt::format("weight_map lists {} twice", name(*twin)));
   }
   return {};
 }
