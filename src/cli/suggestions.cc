@@ -56,7 +56,8 @@ std::optional<std::string> closest(std::string_view word, std::span<const std::s
       best_distance = distance;
       best = candidate;
     }
-    if (name.starts_with(wanted)) {
+    // One letter may begin anything.
+    if (wanted.size() > 1 && name.starts_with(wanted)) {
       completed = candidate;
       ++completed_count;
     }

@@ -36,6 +36,7 @@ TEST(Closest, FindsWhatATypoMeant) {
 
 TEST(Closest, CompletesABeginningThatOnlyOneCandidateHas) {
   EXPECT_EQ(closest("--max", kFlags), "--max-tokens");
+  EXPECT_EQ(closest("-m", kFlags), std::nullopt);     // too little
   EXPECT_EQ(closest("--top", kFlags), std::nullopt);  // two
   EXPECT_EQ(closest("--t", kFlags), std::nullopt);
 }
