@@ -98,8 +98,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& direct
         fmt::format("{} of {}", human_bytes(progress.bytes_done),
                     human_bytes(progress.bytes_total)));
   };
-  const engine::EngineEnvironment environment{
-      .storage = model->storage_, .reader = *model->reader_.reader, .clock = model->clock_};
+  const engine::EngineEnvironment environment{.storage = model->storage_,
+                                              .reader = *model->reader_.reader,
+                                              .clock = model->clock_,
+                                              .pressure = &model->pressure_};
   TRY(model->engine_, engine::Engine::open(environment, directory, options, show, cancel));
   model->load_time_ = model->clock_.now() - start;
   return model;

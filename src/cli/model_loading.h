@@ -64,6 +64,7 @@ class LoadedModel {
   io::PosixStorage storage_;
   io::OpenedReader reader_;
   SystemClock clock_;
+  SystemPressureGauge pressure_;
   std::chrono::nanoseconds load_time_{0};
   std::unique_ptr<engine::Engine> engine_;  // dies before what it lives on
 };

@@ -81,6 +81,7 @@ ordered_json counters(const RunReport& report) {
       {"hint_bytes_wasted", experts.wasted_bytes},
       {"expert_cache_slots", experts.cache_slots},
       {"expert_cache_bytes", experts.cache_bytes},
+      {"expert_cache_bytes_given_back", experts.given_back_bytes},
       {"trunk_bytes", report.at_end.trunk.resident_bytes},
       {"trunk_layers_resident", report.at_end.trunk.resident_layers},
       {"trunk_bytes_streamed", report.at_end.trunk.stream.bytes_read},
@@ -173,6 +174,9 @@ std::string summary(const RunReport& report) {
     line("hints", fmt::format("{} experts read ahead, {} of them used; {} read in vain",
                               with_separators(experts.hints), with_separators(experts.hints_used),
                               human_bytes(experts.wasted_bytes)));
+  if (experts.given_back_bytes > 0)
+    line("given back", fmt::format("{} of the cache, because memory was short",
+                                   human_bytes(experts.given_back_bytes)));
   line("cache", fmt::format("{} for {} experts", human_bytes(experts.cache_bytes),
                             with_separators(experts.cache_slots)));
   line("trunk",

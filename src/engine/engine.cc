@@ -12,7 +12,8 @@ Engine::Engine(const EngineEnvironment& environment, const EngineOptions& option
       options_(options),
       checkpoint_(std::move(checkpoint)),
       team_(options.thread_count),
-      kernels_(options.kernels != nullptr ? *options.kernels : numerics::best_kernels()) {}
+      kernels_(options.kernels != nullptr ? *options.kernels : numerics::best_kernels()),
+      pressure_(environment.pressure) {}
 
 Result<std::unique_ptr<Engine>> Engine::open(
     const EngineEnvironment& environment, const std::string& directory,

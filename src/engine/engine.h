@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/memory_pressure.h"
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "base/token.h"
@@ -42,6 +43,8 @@ struct EngineEnvironment {
   const io::Storage& storage;
   io::Reader& reader;
   const Clock& clock;
+  // By which the engine notices that memory is short, and makes do with fewer experts; may be null.
+  const PressureGauge* pressure = nullptr;
 };
 
 struct EngineCounters {
@@ -116,6 +119,7 @@ class Engine {
   std::unique_ptr<model::Model> model_;
   model::Workspace workspace_;
   model::Observer* observer_ = nullptr;
+  PressureWatch pressure_;
   uint64_t passes_ = 0, rows_ = 0;
   std::vector<std::chrono::nanoseconds> layer_times_;
 };

@@ -57,6 +57,15 @@ void touch(std::span<std::byte> memory, ThreadTeam& team) {
   });
 }
 
+void give_back(std::span<std::byte> memory) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t begin = round_up(reinterpret_cast<uintptr_t>(memory.data()), kPage);
+  const uint64_t end = (reinterpret_cast<uintptr_t>(memory.data()) + memory.size()) / kPage * kPage;
+  if (begin < end)
+    ::madvise(memory.data() + (begin - reinterpret_cast<uintptr_t>(memory.data())), end - begin,
+              MADV_DONTNEED);
+}
+
 Arena::Arena(Arena&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {

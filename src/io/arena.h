@@ -38,4 +38,7 @@ class Arena {
 // read into untouched pages runs at a third of the speed.
 void touch(std::span<std::byte> memory, ThreadTeam& team);
 
+// Lets the system have the whole pages in `memory`. They read as zeros afterwards.
+void give_back(std::span<std::byte> memory);
+
 }  // namespace deltafin::io

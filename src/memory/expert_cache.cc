@@ -78,6 +78,16 @@ void ExpertCache::release(Slot slot) {
   if (--entry.lease_count == 0) put_in_order(slot, worth);
 }
 
+std::optional<ExpertCache::Slot> ExpertCache::retire() {
+  if (order_.empty()) return std::nullopt;
+  const Slot slot = order_.begin()->second;
+  order_.erase(order_.begin());
+  Entry& entry = slots_[slot];
+  if (entry.key != kNoKey) slot_of_key_[entry.key] = kNoSlot;
+  entry = {};
+  return slot;
+}
+
 void ExpertCache::release_unused(Slot slot) {
   Entry& entry = slots_[slot];
   CHECK(entry.state == State::Resident && entry.lease_count > 0);

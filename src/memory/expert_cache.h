@@ -1,5 +1,5 @@
-// Fixed slots for experts in memory, and which of them goes when another one comes. Knows nothing of
-// files or arithmetic.
+// Fixed slots for experts in memory, and which of them goes when another one comes. Knows nothing
+// of files or arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,8 @@ class ExpertCache {
   void release(Slot slot);
   // The same for an expert that nobody has used yet: it is the next to go.
   void release_unused(Slot slot);
+  // Takes the coldest unleased slot out of use for good; empty when all are leased.
+  std::optional<Slot> retire();
   // A pass has begun: what was used before is older now.
   void begin_pass() { ++now_; }
 
@@ -76,7 +78,8 @@ class ExpertCache {
   const double half_life_;
   std::vector<Entry> slots_;
   std::vector<Slot> slot_of_key_;
-  std::vector<double> heat_of_key_;  // log2 of the heat at pass 0, which orders like that of any pass
+  std::vector<double>
+      heat_of_key_;  // log2 of the heat at pass 0, which orders like that of any pass
   std::set<std::pair<double, Slot>> order_;  // unleased slots: the one that is worth least first
   uint64_t now_ = 0;                         // passes
   uint64_t uses_ = 0;

@@ -111,6 +111,21 @@ TEST(ExpertCache, RemembersTheHeatOfAnExpertThatWasEvicted) {
   EXPECT_TRUE(holds(cache, 1));
 }
 
+TEST(ExpertCache, RetiresTheColdestForGood) {
+  ExpertCache cache(3, 10);
+  bring_in(cache, 1);
+  EXPECT_TRUE(holds(cache, 1));
+  const ExpertCache::Slot cold = bring_in(cache, 2);
+  const ExpertCache::Slot leased = cache.start_read(3).value();
+  EXPECT_EQ(cache.retire(), cold);
+  EXPECT_FALSE(cache.knows(2));
+  EXPECT_TRUE(cache.retire().has_value());
+  EXPECT_EQ(cache.retire(), std::nullopt);  // the last one is leased
+  cache.read_done(leased);
+  cache.release(leased);
+  EXPECT_EQ(bring_in(cache, 2), leased);
+}
+
 TEST(ExpertCache, FirstGivesUpWhatNobodyHasUsed) {
   for (const CachePolicy policy : {CachePolicy::LeastRecentlyUsed, CachePolicy::Heat}) {
     ExpertCache cache(2, 10, policy);

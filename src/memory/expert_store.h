@@ -60,12 +60,13 @@ struct ExpertCounters {
   uint64_t misses = 0;        // experts that were read
   uint64_t bytes_read = 0;    // of those reads, successful ones
   uint64_t failed_runs = 0;
-  uint64_t hints = 0;         // experts whose reads were begun because of expect()
-  uint64_t hints_used = 0;    // of those, needed while they were there or on their way
-  uint64_t hint_bytes = 0;    // read because of expect(); misses do not count them
-  uint64_t wasted_bytes = 0;  // of those, given up or dropped before anybody needed them
-  uint64_t cache_slots = 0;   // capacity, experts
-  uint64_t cache_bytes = 0;   // capacity
+  uint64_t hints = 0;             // experts whose reads were begun because of expect()
+  uint64_t hints_used = 0;        // of those, needed while they were there or on their way
+  uint64_t hint_bytes = 0;        // read because of expect(); misses do not count them
+  uint64_t wasted_bytes = 0;      // of those, given up or dropped before anybody needed them
+  uint64_t cache_slots = 0;       // capacity, experts
+  uint64_t cache_bytes = 0;       // capacity
+  uint64_t given_back_bytes = 0;  // of that capacity, because memory was short
   std::vector<LayerExpertCounters> layers;
 };
 
@@ -87,6 +88,10 @@ class ExpertStore {
   virtual void expect(uint32_t layer, std::span<const uint32_t> experts) = 0;
   // Whether advice about `layer` can be of any use.
   virtual bool wants_hints(uint32_t layer) const = 0;
+
+  // Memory is short: gives some of what experts take back to the system, for good, as far as runs
+  // do without. Returns how much, in bytes. Not during a run.
+  virtual uint64_t give_back() = 0;
 
   virtual ExpertCounters snapshot() const = 0;
 };

@@ -36,6 +36,9 @@ constexpr size_t kHintReadsAtMost = 32;
 // Memory that is made real at once when the slots so far are all in use.
 constexpr uint64_t kTouchBytes = 64ull << 20;
 
+// When memory is short, one part in so many goes.
+constexpr uint32_t kGivenBackShare = 8;
+
 struct CacheShape {
   uint64_t slot_bytes = kExtentAlignment;
   uint32_t slot_count = 0;
@@ -60,7 +63,8 @@ class LocalExpertStore final : public ExpertStore {
         slot_bytes_(shape.slot_bytes),
         expert_stride_(shape.expert_stride),
         cache_(shape.slot_count, shape.expert_stride * checkpoint.contract().layers.size()),
-        is_unused_hint_(shape.slot_count) {
+        is_unused_hint_(shape.slot_count),
+        slots_in_use_(shape.slot_count) {
     counters_.cache_slots = shape.slot_count;
     counters_.cache_bytes = shape.slot_count * shape.slot_bytes;
     counters_.layers.resize(checkpoint.contract().layers.size());
@@ -72,6 +76,7 @@ class LocalExpertStore final : public ExpertStore {
   bool wants_hints(uint32_t layer) const override {
     return follow_hints_ && checkpoint_.contract().layers[layer].experts.has_value();
   }
+  uint64_t give_back() override;
   ExpertCounters snapshot() const override { return counters_; }
 
  private:
@@ -126,6 +131,7 @@ class LocalExpertStore final : public ExpertStore {
   ExpertCache cache_;
   std::vector<bool> is_unused_hint_;  // of each slot
   uint32_t last_layer_ = 0;           // that was run
+  uint32_t slots_in_use_;             // others were given back
   uint32_t touched_slots_ = 0;        // the first so many have real memory
   ExpertCounters counters_;
 
@@ -367,6 +373,24 @@ void LocalExpertStore::follow_hints() {
     hint_reads_.start(wanted, *slot, requests);
     ++counters_.hints;
   }
+}
+
+// An eighth of what there is, but never the last slots that a token's experts need.
+uint64_t LocalExpertStore::give_back() {
+  uint32_t least = kSlotsAtLeast;
+  least = std::max(least, checkpoint_.contract().experts_per_token());
+  uint64_t bytes = 0;
+  for (uint64_t count = slots_in_use_ / kGivenBackShare + 1; count > 0; --count) {
+    if (slots_in_use_ <= least) break;
+    const std::optional<ExpertCache::Slot> slot = cache_.retire();
+    if (!slot) break;
+    is_unused_hint_[*slot] = false;
+    io::give_back(slot_bytes(*slot));
+    --slots_in_use_;
+    bytes += slot_bytes_;
+  }
+  counters_.given_back_bytes += bytes;
+  return bytes;
 }
 
 // Computes every leased expert, some at a time: their slots may then hold the next misses.

@@ -168,6 +168,25 @@ TEST_F(LocalExpertStoreTest, AdviceThatCannotBeReadIsAnErrorOnlyOfWhoNeedsIt) {
   expect_equal(outputs, expected);
 }
 
+TEST_F(LocalExpertStoreTest, GivesMemoryBackAndComputesTheSameWithLess) {
+  const std::unique_ptr<ExpertStore> shrinking = store(40);
+  std::vector<float> expected, found;
+  ASSERT_TRUE(run(*store(40), kLayer, 3, &expected));
+  ASSERT_TRUE(run(*shrinking, kLayer, 3, &found));
+  EXPECT_EQ(shrinking->give_back(), 6 * slot_bytes());
+  uint64_t given_back = 6 * slot_bytes();
+  while (const uint64_t bytes = shrinking->give_back()) {
+    given_back += bytes;
+    ASSERT_TRUE(run(*shrinking, kLayer, 3, &found));
+    expect_equal(expected, found);
+  }
+  EXPECT_EQ(given_back, (40 - kExpertsPerRow) * slot_bytes());
+  EXPECT_EQ(shrinking->snapshot().given_back_bytes, given_back);
+  shrinking->expect(kLayer, std::vector<uint32_t>{1, 2, 3});
+  ASSERT_TRUE(run(*shrinking, kLayer, 3, &found));
+  expect_equal(expected, found);
+}
+
 TEST_F(LocalExpertStoreTest, WithRoomForAllWantsNoAdvice) {
   EXPECT_FALSE(store(100'000)->wants_hints(kLayer));
   EXPECT_FALSE(store(9, false)->wants_hints(kLayer));

@@ -41,6 +41,7 @@ class NoExperts final : public memory::ExpertStore {
   }
   void expect(uint32_t, std::span<const uint32_t>) override {}
   bool wants_hints(uint32_t) const override { return false; }
+  uint64_t give_back() override { return 0; }
   memory::ExpertCounters snapshot() const override { return {}; }
 };
 
