@@ -25,6 +25,9 @@ class ByteTokenizer final : public text::Tokenizer {
     return std::vector<TokenId>(text.begin(), text.end());
   }
   Result<std::string_view> bytes_of(TokenId) const override { return std::string_view("x"); }
+  std::optional<TokenId> find_control_token(std::string_view) const override {
+    return std::nullopt;
+  }
   bool is_special(TokenId) const override { return false; }
   size_t vocabulary_size() const override { return 128; }
 

@@ -16,6 +16,9 @@ class ByteTokenizer final : public text::Tokenizer {
     if (id > 256) return fail(ErrorCode::Usage, "outside the vocabulary");
     return std::string_view(bytes_).substr(size_t(id), 1);
   }
+  std::optional<TokenId> find_control_token(std::string_view) const override {
+    return std::nullopt;
+  }
   bool is_special(TokenId id) const override { return id == 256; }
   size_t vocabulary_size() const override { return 257; }
 

@@ -125,6 +125,12 @@ std::string_view ControlTokens::spelling(TokenId id) const {
   return spellings_[static_cast<size_t>(id - first_id_)];
 }
 
+std::optional<TokenId> ControlTokens::id_of(std::string_view spelling) const {
+  const std::optional<Match> match = longest_at(spelling, 0);
+  if (!match || match->size != spelling.size()) return std::nullopt;
+  return match->id;
+}
+
 std::optional<ControlTokens::Match> ControlTokens::find(std::string_view text, size_t from) const {
   for (size_t at = text.find_first_of(first_bytes_, from); at != std::string_view::npos;
        at = text.find_first_of(first_bytes_, at + 1)) {

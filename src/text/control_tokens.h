@@ -41,6 +41,9 @@ class ControlTokens {
   // `id` must be one that contains() knows.
   std::string_view spelling(TokenId id) const;
 
+  // The control token of exactly this spelling.
+  std::optional<TokenId> id_of(std::string_view spelling) const;
+
   // The first control token spelled in `text` at or after `from`; of those that start at the same
   // place, the longest.
   std::optional<Match> find(std::string_view text, size_t from) const;

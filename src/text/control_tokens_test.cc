@@ -122,6 +122,17 @@ TEST(ControlTokens, SaysWhatIsWrongWithAConfig) {
   }
 }
 
+TEST(ControlTokens, AreFoundByTheirWholeSpelling) {
+  const ControlTokens tokens =
+      from_names(name(1000, "ab") + "," + name(1001, "abcd") + "," + name(1002, "b")).value();
+  EXPECT_EQ(tokens.id_of("ab"), 1000);
+  EXPECT_EQ(tokens.id_of("abcd"), 1001);
+  EXPECT_EQ(tokens.id_of("b"), 1002);
+  for (const char* none : {"", "a", "abc", "abcde", "xab", "ab "})
+    EXPECT_EQ(tokens.id_of(none), std::nullopt) << none;
+  for (TokenId id = 1000; id < 1256; ++id) EXPECT_EQ(tokens.id_of(tokens.spelling(id)), id);
+}
+
 // The tokens found in `text`, as "begin:id" each.
 std::string found(const ControlTokens& tokens, std::string_view text) {
   std::string result;

@@ -1,6 +1,7 @@
 // The tokenizer of Kimi K2, K2.5, Linear and K3: ranks 0..N-1, then 256 control tokens.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -29,6 +30,9 @@ class KimiTokenizer final : public Tokenizer {
 
   Result<std::vector<TokenId>> encode(std::string_view text, SpecialTokens mode) const override;
   Result<std::string_view> bytes_of(TokenId id) const override;
+  std::optional<TokenId> find_control_token(std::string_view spelling) const override {
+    return control_tokens_.id_of(spelling);
+  }
   bool is_special(TokenId id) const override { return control_tokens_.contains(id); }
   size_t vocabulary_size() const override { return ranks_.size() + kControlTokenCount; }
 

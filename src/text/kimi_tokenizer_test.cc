@@ -55,6 +55,16 @@ TEST(KimiTokenizer, AnIdOutsideTheVocabularyIsAnError) {
   }
 }
 
+TEST(KimiTokenizer, DecodesTokensAndControlTokensToTheirBytes) {
+  EXPECT_EQ(demo().decode(std::vector<TokenId>{'a', 2304, 0xFF}), "a[BOS]\xFF");
+  EXPECT_EQ(demo().decode({}), "");
+  EXPECT_EQ(demo().find_control_token("[BOS]"), 2304);
+  EXPECT_EQ(demo().find_control_token("a"), std::nullopt);
+  const Result<std::string> outside = demo().decode(std::vector<TokenId>{'a', 2560});
+  ASSERT_FALSE(outside);
+  EXPECT_EQ(outside.error().code, ErrorCode::Usage);
+}
+
 TEST(KimiTokenizer, TokensPutTogetherAreTheText) {
   Random random(test_seed());
   SCOPED_TRACE(test_seed());

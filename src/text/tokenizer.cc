@@ -58,6 +58,15 @@ Result<ControlTokens> read_control_tokens(const io::Storage& storage, const std:
 
 }  // namespace
 
+Result<std::string> Tokenizer::decode(std::span<const TokenId> ids) const {
+  std::string text;
+  for (const TokenId id : ids) {
+    TRY(const std::string_view bytes, bytes_of(id));
+    text += bytes;
+  }
+  return text;
+}
+
 Result<std::unique_ptr<Tokenizer>> open_tokenizer(const io::Storage& storage,
                                                   const std::string& directory) {
   TRY(const std::string path, find_rank_file(storage, directory));
