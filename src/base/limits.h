@@ -20,6 +20,13 @@ inline constexpr uint64_t kConfigBytes = 1ull << 20;
 // The Kimi rank file is 2.8 MB.
 inline constexpr uint64_t kRankFileBytes = 64ull << 20;
 
+// Qwen3's tokenizer.json has 11 MB, that of the largest published vocabularies (256,000 tokens) 33.
+inline constexpr uint64_t kTokenizerJsonBytes = 256ull << 20;
+
+// The longest published spelling of a control token has 35 bytes. Finding them in a text takes as
+// many steps a byte in the worst case.
+inline constexpr size_t kControlTokenBytes = 256;
+
 // No published model has more than 5 axes in a tensor.
 inline constexpr size_t kTensorAxes = 8;
 
@@ -55,9 +62,9 @@ inline constexpr size_t kVerifyRows = 64;
 inline constexpr uint64_t kPromptBytes = 16ull << 20;
 
 // What finding one piece of text with a regular expression may cost. Splitting for the tokenizer
-// takes a few steps a character, and its pieces end after 25,000; the interpreter keeps about 150
-// bytes a step it may have to come back to.
-inline constexpr uint32_t kSplitSteps = 10'000'000;
+// takes a few steps a character, and one piece may be the whole text; the interpreter keeps about
+// 150 bytes a step it may have to come back to, which our patterns have none of that grow with it.
+inline constexpr uint32_t kSplitSteps = 8 * kPromptBytes;
 inline constexpr uint32_t kSplitHeapKib = 64 * 1024;
 
 // Sequences that a plan holds memory for: more than any machine has for their state.

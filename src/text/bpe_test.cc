@@ -24,17 +24,22 @@ RankTable table_of(const std::vector<std::string>& tokens) {
 }
 
 // The tokens of `piece` put side by side: "ab|c".
-std::string encode(const std::vector<std::string>& more, std::string_view piece) {
-  const RankTable table = table_of(tokens_with(more));
-  BytePairEncoder encoder(table);
+std::string side_by_side(const BytePairVocabulary& vocabulary, std::string_view piece) {
+  BytePairEncoder encoder(vocabulary);
   std::vector<TokenId> ids;
   encoder.encode(piece, ids);
   std::string text;
   for (const TokenId id : ids) {
     if (!text.empty()) text += '|';
-    text += table.bytes(static_cast<Rank>(id));
+    text += vocabulary.tokens().bytes(static_cast<Rank>(id));
   }
   return text;
+}
+
+// By the rank file's rule.
+std::string encode(const std::vector<std::string>& more, std::string_view piece) {
+  const RankVocabulary vocabulary(table_of(tokens_with(more)));
+  return side_by_side(vocabulary, piece);
 }
 
 // The definition, word by word: quadratic, and obviously right.
@@ -86,8 +91,8 @@ TEST(BytePairEncoder, TakesAPieceThatIsATokenWholeEvenIfNoMergesLeadToIt) {
 TEST(BytePairEncoder, AnEmptyPieceHasNoTokens) { EXPECT_EQ(encode({"ab"}, ""), ""); }
 
 TEST(BytePairEncoder, AppendsToWhatIsThere) {
-  const RankTable table = table_of(tokens_with({"ab"}));
-  BytePairEncoder encoder(table);
+  const RankVocabulary vocabulary(table_of(tokens_with({"ab"})));
+  BytePairEncoder encoder(vocabulary);
   std::vector<TokenId> ids = {7};
   encoder.encode("abc", ids);
   encoder.encode("ba", ids);
@@ -111,13 +116,14 @@ TEST(BytePairEncoder, AgreesWithThePlainDefinitionOnRandomVocabularies) {
     std::vector<std::string> more(distinct.begin(), distinct.end());
     for (size_t i = more.size(); i > 1; --i) std::swap(more[i - 1], more[random.below(i)]);
 
-    const RankTable table = table_of(tokens_with(more));
-    BytePairEncoder encoder(table);
+    const RankVocabulary vocabulary(table_of(tokens_with(more)));
+    BytePairEncoder encoder(vocabulary);
     for (int i = 0; i < 20; ++i) {
       const std::string piece = letters(1 + random.below(60));
       std::vector<TokenId> ids;
       encoder.encode(piece, ids);
-      ASSERT_EQ(ids, encode_plainly(table, piece)) << "round " << round << ": " << piece;
+      ASSERT_EQ(ids, encode_plainly(vocabulary.tokens(), piece))
+          << "round " << round << ": " << piece;
     }
   }
 }
@@ -126,8 +132,9 @@ TEST(BytePairEncoder, AgreesWithThePlainDefinitionOnRandomVocabularies) {
 TEST(BytePairEncoder, AMillionEqualBytesAreNoTrouble) {
   std::vector<std::string> powers;
   for (size_t size = 2; size <= 128; size *= 2) powers.push_back(std::string(size, 'a'));
-  const RankTable table = table_of(tokens_with(powers));
-  BytePairEncoder encoder(table);
+  const RankVocabulary vocabulary(table_of(tokens_with(powers)));
+  const RankTable& table = vocabulary.tokens();
+  BytePairEncoder encoder(vocabulary);
   std::vector<TokenId> ids;
   encoder.encode(std::string(1'000'001, 'a'), ids);
   // 1,000,001 = 7812 * 128 + 64 + 1

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/limits.h"
 
 namespace deltafin::text {
 
@@ -34,8 +35,10 @@ constexpr std::pair<size_t, std::string_view> kK3Names[] = {
     {255, "[PAD]"},
 };
 
-std::vector<std::string> k3_names() {
-  std::vector<std::string> names(kControlTokenCount);
+using Names = std::vector<std::string>;  // by distance from the first id; empty: not named
+
+Names k3_names() {
+  Names names(kKimiControlTokenCount);
   for (const auto& [distance, name] : kK3Names) names[distance] = name;
   return names;
 }
@@ -50,32 +53,7 @@ std::optional<TokenId> parse_id(const std::string& key) {
   return id;
 }
 
-}  // namespace
-
-ControlTokens::ControlTokens(TokenId first_id, Names names)
-    : first_id_(first_id), spellings_(std::move(names)), sorted_(kControlTokenCount) {
-  CHECK(spellings_.size() == kControlTokenCount);
-  for (size_t i = 0; i < spellings_.size(); ++i) {
-    if (spellings_[i].empty())
-      spellings_[i] = fmt::format("<|reserved_token_{}|>", static_cast<size_t>(first_id) + i);
-    if (first_bytes_.find(spellings_[i][0]) == std::string::npos) first_bytes_ += spellings_[i][0];
-  }
-  std::iota(sorted_.begin(), sorted_.end(), size_t{0});
-  std::ranges::sort(sorted_, {}, [&](size_t i) -> const std::string& { return spellings_[i]; });
-}
-
-ControlTokens ControlTokens::of_k3(TokenId first_id) { return {first_id, k3_names()}; }
-
-Result<ControlTokens> ControlTokens::from_config(std::string_view json, const std::string& path,
-                                                 TokenId first_id) {
-  TRY(Names names, read_names(json, path, first_id));
-  ControlTokens tokens(first_id, std::move(names));
-  TRY_STATUS(tokens.check_distinct(path));
-  return tokens;
-}
-
-Result<ControlTokens::Names> ControlTokens::read_names(std::string_view json,
-                                                       const std::string& path, TokenId first_id) {
+Result<Names> read_names(std::string_view json, const std::string& path, TokenId first_id) {
   const nlohmann::json config = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object()) return fail(ErrorCode::BadModel, path + ": not a JSON object");
   if (!config.contains(kField)) return k3_names();
@@ -85,17 +63,17 @@ Result<ControlTokens::Names> ControlTokens::read_names(std::string_view json,
                 fmt::format("{}: {} must be an object from id to token, but it "
                             "is of type {}",
                             path, kField, decoder.type_name()));
-  Names names(kControlTokenCount);
+  Names names(kKimiControlTokenCount);
   for (const auto& [key, token] : decoder.items()) {
     const std::optional<TokenId> id = parse_id(key);
     const int64_t distance = id ? int64_t{*id} - first_id : -1;
-    if (distance < 0 || distance >= static_cast<int64_t>(kControlTokenCount))
+    if (distance < 0 || distance >= static_cast<int64_t>(kKimiControlTokenCount))
       return fail(
           ErrorCode::BadModel,
           fmt::format("{}: {} names id \"{}\", but the control tokens of this vocabulary are "
                       "{}..{}; the file must be the one published with the rank file",
                       path, kField, key, first_id,
-                      static_cast<size_t>(first_id) + kControlTokenCount - 1));
+                      static_cast<size_t>(first_id) + kKimiControlTokenCount - 1));
     const bool has_spelling = token.is_object() && token.contains("content") &&
                               token["content"].is_string() &&
                               !token["content"].get_ref<const std::string&>().empty();
@@ -106,6 +84,49 @@ Result<ControlTokens::Names> ControlTokens::read_names(std::string_view json,
     names[static_cast<size_t>(distance)] = token["content"].get<std::string>();
   }
   return names;
+}
+
+Names kimi_spellings(TokenId first_id, Names names) {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i].empty())
+      names[i] = fmt::format("<|reserved_token_{}|>", static_cast<size_t>(first_id) + i);
+  return names;
+}
+
+}  // namespace
+
+ControlTokens::ControlTokens(TokenId first_id, std::vector<std::string> spellings)
+    : first_id_(first_id), spellings_(std::move(spellings)), sorted_(spellings_.size()) {
+  for (const std::string& spelling : spellings_) {
+    CHECK(!spelling.empty());
+    if (first_bytes_.find(spelling[0]) == std::string::npos) first_bytes_ += spelling[0];
+  }
+  std::iota(sorted_.begin(), sorted_.end(), size_t{0});
+  std::ranges::sort(sorted_, {}, [&](size_t i) -> const std::string& { return spellings_[i]; });
+}
+
+Result<ControlTokens> ControlTokens::create(TokenId first_id, std::vector<std::string> spellings,
+                                            const std::string& path) {
+  for (size_t i = 0; i < spellings.size(); ++i)
+    if (spellings[i].size() > limits::kControlTokenBytes)
+      return fail(
+          ErrorCode::BadModel,
+          fmt::format("{}: the control token {} is spelled with {} bytes, expected at most {}",
+                      path, static_cast<size_t>(first_id) + i, spellings[i].size(),
+                      limits::kControlTokenBytes));
+  ControlTokens tokens(first_id, std::move(spellings));
+  TRY_STATUS(tokens.check_distinct(path));
+  return tokens;
+}
+
+ControlTokens ControlTokens::of_k3(TokenId first_id) {
+  return {first_id, kimi_spellings(first_id, k3_names())};
+}
+
+Result<ControlTokens> ControlTokens::from_config(std::string_view json, const std::string& path,
+                                                 TokenId first_id) {
+  TRY(Names names, read_names(json, path, first_id));
+  return create(first_id, kimi_spellings(first_id, std::move(names)), path);
 }
 
 Status ControlTokens::check_distinct(const std::string& path) const {

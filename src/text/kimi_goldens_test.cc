@@ -1,15 +1,11 @@
-// Against ids that the published tokenizer gave. The data is others', so it is not in the
-// repository: DELTAFIN_TEST_DATA names the folder that has it, and without it these tests skip.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "io/file.h"
 #include "io/simulated.h"
+#include "text/third_party_data.h"
 #include "text/tokenizer.h"
 
 namespace deltafin::text {
@@ -17,31 +13,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kGoldenBytes = 64ull << 20;
-
-std::string from_hex(const std::string& hex) {
-  std::string bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
-class KimiGoldens : public testing::Test {
+class KimiGoldens : public ThirdPartyData {
  protected:
   void SetUp() override {
-    const char* data = std::getenv("DELTAFIN_TEST_DATA");
-    if (data == nullptr) {
-      std::cout << "skipped: DELTAFIN_TEST_DATA does not name a folder with tokenizers/\n";
-      GTEST_SKIP();
-    }
-    folder_ = io::join_path(data, "tokenizers");
-    goldens_ = read_json("kimi-goldens.json");
+    ThirdPartyData::SetUp();
+    if (!IsSkipped()) goldens_ = read_json("kimi-goldens.json");
   }
-
-  std::string read(const std::string& name) const {
-    return io::read_text(io::PosixStorage(), io::join_path(folder_, name), kGoldenBytes).value();
-  }
-  json read_json(const std::string& name) const { return json::parse(read(name)); }
 
   // With the control tokens that the goldens' meta.`names` has; with those of K3 when it is empty.
   std::unique_ptr<Tokenizer> open(const std::string& names) const {
@@ -56,7 +33,6 @@ class KimiGoldens : public testing::Test {
     return open_tokenizer(storage, "kimi").value();
   }
 
-  std::string folder_;
   json goldens_;
 };
 

@@ -1,11 +1,12 @@
 #include "text/kimi_pattern.h"
 
+#include "text/split_pattern.h"
+
 namespace deltafin::text {
 
 std::string kimi_split_pattern() {
   // Parts of character classes; to be put between brackets.
-  const std::string space =
-      R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+  const std::string space(kWhiteSpace);
   const std::string new_han = R"(\x{2EBF0}-\x{2EE5D}\x{31350}-\x{323AF})";
   const std::string han = R"(\p{sc:Han})" + new_han;
   const std::string letter_or_number = R"(\p{L}\p{N})" + new_han;

@@ -74,23 +74,6 @@ Status parse_line(std::string_view line, size_t rank, std::string& token) {
   return {};
 }
 
-// Without all of them some texts would have no tokens.
-Status check_single_bytes(const RankTable& table, const std::string& path) {
-  std::string missing;
-  size_t missing_count = 0;
-  for (unsigned value = 0; value < 256; ++value) {
-    const char byte = static_cast<char>(value);
-    if (table.find(std::string_view(&byte, 1))) continue;
-    if (++missing_count <= 8) missing += fmt::format(" 0x{:02X}", value);
-  }
-  if (missing_count == 0) return {};
-  return fail(
-      ErrorCode::BadModel,
-      fmt::format("{}: {} of the 256 single bytes are no token:{}{}; the file is cut short or "
-                  "not a byte-level vocabulary",
-                  path, missing_count, missing, missing_count > 8 ? " ..." : ""));
-}
-
 }  // namespace
 
 Result<RankTable> parse_rank_file(std::string_view text, const std::string& path) {
@@ -115,7 +98,8 @@ Result<RankTable> parse_rank_file(std::string_view text, const std::string& path
                                                    path, rank + 1, *earlier + 1));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  TRY_STATUS(check_single_bytes(table, path));
+  Status complete = check_single_bytes(table);
+  if (!complete) return std::unexpected(std::move(complete).error().within(path));
   return table;
 }
 

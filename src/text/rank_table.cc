@@ -1,5 +1,7 @@
 #include "text/rank_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -53,6 +55,21 @@ size_t RankTable::slot_of(std::string_view token, uint64_t hash) const {
     if (slot.rank_plus_one == 0) return at;
     if (slot.hash_high == hash_high && bytes(slot.rank_plus_one - 1) == token) return at;
   }
+}
+
+Status check_single_bytes(const RankTable& table) {
+  std::string missing;
+  size_t missing_count = 0;
+  for (unsigned value = 0; value < 256; ++value) {
+    const char byte = static_cast<char>(value);
+    if (table.find(std::string_view(&byte, 1))) continue;
+    if (++missing_count <= 8) missing += fmt::format(" 0x{:02X}", value);
+  }
+  if (missing_count == 0) return {};
+  return fail(ErrorCode::BadModel,
+              fmt::format("{} of the 256 single bytes are no token:{}{}; the file is cut short or "
+                          "not a byte-level vocabulary",
+                          missing_count, missing, missing_count > 8 ? " ..." : ""));
 }
 
 }  // namespace deltafin::text

@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace deltafin::text {
 
-// A rank is the order in which a token was learned, the priority of its merge, and its id.
+// The order in which a token was learned, and its id. In a rank file it is the priority of its
+// merge, too; a tokenizer.json lists merges apart (merge_list).
 using Rank = uint32_t;
 
 // All bytes lie in one string, so 163,584 tokens cost no allocation each. Filled by add(); once
@@ -44,5 +47,9 @@ class RankTable {
   size_t longest_ = 0;
   size_t capacity_;
 };
+
+// Whether every single byte is a token: without all of them some texts would have no tokens.
+// Errors: BadModel, naming those that are missing.
+Status check_single_bytes(const RankTable& table);
 
 }  // namespace deltafin::text

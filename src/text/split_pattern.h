@@ -16,6 +16,11 @@ struct pcre2_real_match_data_8;
 
 namespace deltafin::text {
 
+// The characters with the property White_Space, to be put between the brackets of a class. It is
+// what \s means in the patterns that models publish; in PCRE2 that includes U+180E.
+inline constexpr std::string_view kWhiteSpace =
+    R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+
 struct PcreDelete {
   void operator()(pcre2_real_code_8* code) const;
   void operator()(pcre2_real_match_context_8* context) const;

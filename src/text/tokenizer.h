@@ -47,9 +47,9 @@ class Tokenizer {
   virtual size_t vocabulary_size() const = 0;
 };
 
-// Opens the tokenizer that lies in a model directory: today a rank file, tiktoken.model or else the
-// one file *.tiktoken, with the names of the control tokens in tokenizer_config.json beside it;
-// without that file they have the names of K3.
+// Opens the tokenizer that lies in a model directory: the rank file tiktoken.model, or else
+// tokenizer.json, or else the one rank file *.tiktoken. Beside a rank file, tokenizer_config.json
+// has the names of the control tokens; without it they have the names of K3.
 //
 // Errors: BadModel, naming file and line or field, or what was looked for; Io.
 Result<std::unique_ptr<Tokenizer>> open_tokenizer(const io::Storage& storage,
