@@ -54,7 +54,7 @@ void Recorder::ReportRuns(const std::vector<Run>& runs) {
   const Row row = make_row(name_of(runs.front()), repetitions);
   const Repetition& median = row.median;
   const double others = others_.look();
-  fmt::print("{:<52} {:>11} {:>8.2f} {:>8.2f}  {:.2f} {}{}\n", row.name, duration(median.seconds),
+  fmt::print("{:<52} {:>11} {:>8.3g} {:>8.2f}  {:.2f} {}{}\n", row.name, duration(median.seconds),
              median.bytes / 1e9, median.flop / 1e9, row.ratio, row.bound,
              others > kBusy ? fmt::format("  (others used {:.0f} %)", others * 100) : "");
   std::fflush(stdout);

@@ -28,15 +28,14 @@ constexpr std::array<int16_t, 256 + kHiddenByteCount> kBytes = [] {
 
 }  // namespace
 
-std::optional<std::string> bytes_of_letters(std::string_view letters) {
-  std::string bytes;
+bool append_bytes_of_letters(std::string_view letters, std::string& bytes) {
   for (size_t at = 0; at < letters.size(); at += next_utf8(letters.substr(at)).size) {
     const char32_t letter = decode_utf8(letters.substr(at));
     const int16_t byte = letter < kBytes.size() ? kBytes[letter] : kNone;
-    if (byte == kNone) return std::nullopt;
+    if (byte == kNone) return false;
     bytes += static_cast<char>(byte);
   }
-  return bytes;
+  return true;
 }
 
 }  // namespace deltafin::text

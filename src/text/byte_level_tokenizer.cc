@@ -48,12 +48,13 @@ Result<RankTable> read_tokens(const TokenizerJson& file) {
     bytes_max += entry.letters.size();
   }
   RankTable tokens(vocab.size(), bytes_max);
+  std::string bytes;
   for (const TokenizerJson::Entry* entry : by_id) {
-    const std::optional<std::string> bytes = bytes_of_letters(entry->letters);
-    if (!bytes || bytes->empty())
+    bytes.clear();
+    if (!append_bytes_of_letters(entry->letters, bytes) || bytes.empty())
       return refuse(fmt::format("{}: found {}, expected letters of the byte-level alphabet alone",
                                 kVocab, shown_letters(entry->letters)));
-    if (tokens.add(*bytes))
+    if (tokens.add(bytes))
       return refuse(
           fmt::format("{}: found {} twice, expected once", kVocab, shown_letters(entry->letters)));
   }
@@ -63,19 +64,22 @@ Result<RankTable> read_tokens(const TokenizerJson& file) {
 }
 
 Status add_merges(const TokenizerJson& file, MergeListVocabulary& vocabulary) {
-  const auto token_of = [&](const std::string& bytes) { return vocabulary.tokens().find(bytes); };
+  const RankTable& tokens = vocabulary.tokens();
+  std::string bytes;
   for (const auto& [left, right] : file.merges()) {
     const auto refuse_this = [&](const char* what) {
       return refuse(fmt::format("{}[{}]: found {} and {}, {}", kMerges, vocabulary.merge_count(),
                                 shown_letters(left), shown_letters(right), what));
     };
-    const std::optional<std::string> left_bytes = bytes_of_letters(left);
-    const std::optional<std::string> right_bytes = bytes_of_letters(right);
-    if (!left_bytes || !right_bytes)
-      return refuse_this("expected letters of the byte-level alphabet alone");
-    const std::optional<Rank> left_token = token_of(*left_bytes);
-    const std::optional<Rank> right_token = token_of(*right_bytes);
-    const std::optional<Rank> token = token_of(*left_bytes + *right_bytes);
+    bytes.clear();
+    bool are_letters = append_bytes_of_letters(left, bytes);
+    const size_t left_size = bytes.size();
+    are_letters = are_letters && append_bytes_of_letters(right, bytes);
+    if (!are_letters) return refuse_this("expected letters of the byte-level alphabet alone");
+    const std::string_view both = bytes;
+    const std::optional<Rank> left_token = tokens.find(both.substr(0, left_size));
+    const std::optional<Rank> right_token = tokens.find(both.substr(left_size));
+    const std::optional<Rank> token = tokens.find(both);
     if (!left_token || !right_token || !token)
       return refuse_this("expected two tokens of the vocabulary that make a third");
     if (!vocabulary.add(*left_token, *right_token, *token))

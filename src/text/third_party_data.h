@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -24,10 +23,8 @@ class ThirdPartyData : public testing::Test {
  protected:
   void SetUp() override {
     const char* data = std::getenv("DELTAFIN_TEST_DATA");
-    if (data == nullptr) {
-      std::cout << "skipped: DELTAFIN_TEST_DATA does not name a folder with tokenizers/\n";
-      GTEST_SKIP();
-    }
+    if (data == nullptr)
+      GTEST_SKIP() << "DELTAFIN_TEST_DATA does not name a folder with tokenizers/";
     folder_ = io::join_path(data, "tokenizers");
   }
 
