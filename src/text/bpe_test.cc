@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/philox.h"
+#include "text/merge_list.h"
 #include "text/test_text.h"
 
 namespace deltafin::text {
@@ -123,6 +126,121 @@ TEST(BytePairEncoder, AgreesWithThePlainDefinitionOnRandomVocabularies) {
       std::vector<TokenId> ids;
       encoder.encode(piece, ids);
       ASSERT_EQ(ids, encode_plainly(vocabulary.tokens(), piece))
+          << "round " << round << ": " << piece;
+    }
+  }
+}
+
+// A vocabulary of bytes and `merges`, in the order of their ranks; a token has the place of the
+// first merge that makes it.
+std::unique_ptr<MergeListVocabulary> merging(
+    const std::vector<std::pair<std::string, std::string>>& merges,
+    MergeListVocabulary::WholeTokens whole_tokens = MergeListVocabulary::WholeTokens::Merged) {
+  std::vector<std::string> tokens = tokens_with({});
+  for (const auto& [left, right] : merges)
+    if (std::ranges::find(tokens, left + right) == tokens.end()) tokens.push_back(left + right);
+  auto vocabulary =
+      std::make_unique<MergeListVocabulary>(table_of(tokens), whole_tokens, merges.size());
+  for (const auto& [left, right] : merges) {
+    const RankTable& table = vocabulary->tokens();
+    EXPECT_TRUE(vocabulary->add(*table.find(left), *table.find(right), *table.find(left + right)));
+  }
+  return vocabulary;
+}
+
+TEST(MergeList, OnlyWhatIsListedIsMerged) {
+  EXPECT_EQ(side_by_side(*merging({{"a", "b"}, {"ab", "c"}}), "abc"), "abc");
+  EXPECT_EQ(side_by_side(*merging({{"b", "c"}, {"a", "b"}, {"ab", "c"}}), "abc"), "a|bc");
+  EXPECT_EQ(side_by_side(*merging({{"b", "c"}, {"a", "bc"}}), "abc"), "abc");
+}
+
+TEST(MergeList, ThePlaceInTheListIsThePriorityNotTheToken) {
+  // "abc" is token 257 and made by the last merge.
+  EXPECT_EQ(side_by_side(*merging({{"a", "b"}, {"ab", "c"}, {"c", "d"}}), "abcd"), "abc|d");
+  EXPECT_EQ(side_by_side(*merging({{"a", "b"}, {"c", "d"}, {"ab", "c"}}), "abcd"), "ab|cd");
+}
+
+TEST(MergeList, ATokenThatMergingDoesNotLeadToIsKeptWholeOnlyWhereTheVocabularySaysSo) {
+  const std::vector<std::pair<std::string, std::string>> merges = {
+      {"b", "c"}, {"a", "b"}, {"ab", "c"}};
+  EXPECT_EQ(side_by_side(*merging(merges), "abc"), "a|bc");
+  EXPECT_EQ(side_by_side(*merging(merges, MergeListVocabulary::WholeTokens::Kept), "abc"), "abc");
+}
+
+TEST(MergeList, APieceHasTheSameTokensEveryTime) {
+  const auto vocabulary = merging({{"b", "c"}, {"a", "b"}, {"ab", "c"}, {"x", "y"}});
+  BytePairEncoder encoder(*vocabulary);
+  std::vector<TokenId> ids;
+  for (int i = 0; i < 3; ++i)
+    for (const char* piece : {"abc", "xy"}) encoder.encode(piece, ids);
+  const std::vector<TokenId> once = {'a', 256, 259};
+  EXPECT_EQ(ids.size(), 9u);
+  for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], once[i % 3]);
+}
+
+TEST(MergeList, APairIsListedOnce) {
+  MergeListVocabulary vocabulary(table_of(tokens_with({"ab", "abb"})),
+                                 MergeListVocabulary::WholeTokens::Merged, 3);
+  EXPECT_TRUE(vocabulary.add('a', 'b', 256));
+  EXPECT_FALSE(vocabulary.add('a', 'b', 256));
+  EXPECT_TRUE(vocabulary.add(256, 'b', 257));
+  EXPECT_EQ(vocabulary.merge_count(), 2u);
+  EXPECT_EQ(vocabulary.find_merge(256, 'b', ""), 1u);
+  EXPECT_EQ(vocabulary.find_merge('b', 'a', ""), std::nullopt);
+  EXPECT_EQ(vocabulary.token_of_merge(1), 257u);
+}
+
+// The definition of merging by a list: quadratic, and obviously right.
+std::string merged_plainly(const std::vector<std::pair<std::string, std::string>>& merges,
+                           std::string_view piece) {
+  std::vector<std::string> parts;
+  for (const char byte : piece) parts.push_back(std::string(1, byte));
+  for (;;) {
+    size_t best_rank = merges.size(), best_index = 0;
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      const auto found = std::ranges::find(merges, std::pair{parts[i], parts[i + 1]});
+      const size_t rank = static_cast<size_t>(found - merges.begin());
+      if (rank < best_rank) {
+        best_rank = rank;
+        best_index = i;
+      }
+    }
+    if (best_rank == merges.size()) break;
+    parts[best_index] += parts[best_index + 1];
+    parts.erase(parts.begin() + static_cast<ptrdiff_t>(best_index) + 1);
+  }
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "|") + part;
+  return text;
+}
+
+TEST(MergeList, AgreesWithThePlainDefinitionOnRandomLists) {
+  Random random(test_seed());
+  SCOPED_TRACE(test_seed());
+  for (int round = 0; round < 200; ++round) {
+    const uint64_t letter_count = 1 + random.below(3);
+    std::vector<std::string> tokens;
+    for (uint64_t i = 0; i < letter_count; ++i)
+      tokens.push_back(std::string(1, static_cast<char>('a' + static_cast<char>(i))));
+    std::vector<std::pair<std::string, std::string>> merges;
+    for (int i = 0; i < 25; ++i) {
+      const std::pair merge = {tokens[random.below(tokens.size())],
+                               tokens[random.below(tokens.size())]};
+      if (std::ranges::find(merges, merge) != merges.end() ||
+          merge.first.size() + merge.second.size() > 12)
+        continue;
+      merges.push_back(merge);
+      if (std::ranges::find(tokens, merge.first + merge.second) == tokens.end())
+        tokens.push_back(merge.first + merge.second);
+    }
+    // Not in the order they were made: a part may have a later rank than the whole.
+    for (size_t i = merges.size(); i > 1; --i) std::swap(merges[i - 1], merges[random.below(i)]);
+    const auto vocabulary = merging(merges);
+    for (int i = 0; i < 20; ++i) {
+      std::string piece;
+      for (uint64_t size = 1 + random.below(60); size > 0; --size)
+        piece += static_cast<char>('a' + static_cast<char>(random.below(letter_count)));
+      ASSERT_EQ(side_by_side(*vocabulary, piece), merged_plainly(merges, piece))
           << "round " << round << ": " << piece;
     }
   }

@@ -32,6 +32,11 @@ class OpenTokenizerTest : public testing::Test {
     return tokenizer.error();
   }
 
+  const std::string byte_level_ =
+      io::read_text(io::PosixStorage(),
+                    DELTAFIN_SOURCE_DIR "/tests/golden/tiny-tokenizer/tokenizer.json",
+                    limits::kConfigBytes)
+          .value();
   const std::string ranks_ = rank_file_of(tokens_with({"ab"}));
   io::SimulatedStorage storage_;
 };
@@ -70,6 +75,27 @@ TEST_F(OpenTokenizerTest, SaysWhatItLookedFor) {
   EXPECT_EQ(error.code, ErrorCode::BadModel);
   EXPECT_THAT(error.what, AllOf(StartsWith("m: "), HasSubstr("tiktoken.model"),
                                 HasSubstr("tokenizer.json"), HasSubstr("*.tiktoken")));
+}
+
+TEST_F(OpenTokenizerTest, ReadsATokenizerJson) {
+  add("tokenizer.json", byte_level_);
+  const Result<std::unique_ptr<Tokenizer>> tokenizer = open();
+  ASSERT_TRUE(tokenizer) << tokenizer.error().what;
+  EXPECT_EQ((*tokenizer)->vocabulary_size(), 384u);
+}
+
+TEST_F(OpenTokenizerTest, TakesTheFileThatTheModelWasPublishedWith) {
+  add("other.tiktoken", ranks_);
+  add("tokenizer.json", byte_level_);  // such as that of Qwen, which has both
+  EXPECT_EQ(open().value()->vocabulary_size(), 384u);
+  add("tiktoken.model", ranks_);
+  EXPECT_EQ(open().value()->vocabulary_size(), 513u);
+}
+
+TEST_F(OpenTokenizerTest, NamesTheTokenizerJsonThatIsWrong) {
+  add("tokenizer.json", "{}");
+  EXPECT_EQ(error_of_open().code, ErrorCode::BadModel);
+  EXPECT_THAT(error_of_open().what, StartsWith("m/tokenizer.json: "));
 }
 
 TEST_F(OpenTokenizerTest, DoesNotChooseBetweenTwoRankFiles) {
