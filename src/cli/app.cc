@@ -18,6 +18,7 @@
 #include "cli/run_command.h"
 #include "cli/signals.h"
 #include "cli/suggestions.h"
+#include "cli/tokenize_command.h"
 #include "io/file.h"
 
 namespace deltafin::cli {
@@ -36,6 +37,8 @@ constexpr std::array kCommands = {
             inspect_command},
     Command{"plan", "what would go where in memory, and how fast it would be", plan_command},
     Command{"logits", "write the logits of every position of a prompt to a file", logits_command},
+    Command{"tokenize", "text to token ids and back, with the tokenizer of a model",
+            tokenize_command},
     Command{"doctor", "what this machine has, and what would be used of it", doctor_command},
 };
 

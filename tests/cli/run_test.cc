@@ -93,9 +93,10 @@ TEST(Run, NeedsATokenizerForText) {
 TEST(Run, SaysWhichTokenizerItCannotRead) {
   const ScratchFolder folder;
   const std::string model = folder.copy_of("tests/golden/tiny-qwen3-single");
-  write_file(model + "/tokenizer.json", "{}");
+  write_file(model + "/tokenizer.json",
+             R"({"model": {"vocab": {}, "merges": [], "type": "Unigram"}})");
   const std::string reason =
-      model + "/tokenizer.json: byte-level BPE tokenizers are not supported yet";
+      model + "/tokenizer.json: model.type: found \"Unigram\", expected \"BPE\"";
   const std::vector<std::string> run = {"run", model, "--prompt", "hello"};
   const std::vector<std::string> logits = {"logits", model,   "--prompt",
                                            "hello",  "--out", folder / "out.f32"};
@@ -106,7 +107,47 @@ TEST(Run, SaysWhichTokenizerItCannotRead) {
   }
   const Outcome ids = run_program({"run", model, "--ids", "1,2,3", "--max-tokens", "1"});
   EXPECT_EQ(ids.exit_status, 0);
-  EXPECT_EQ(ids.err, "deltafin: warning: the output is token ids: " + reason + "\n");
+  EXPECT_THAT(ids.err, HasSubstr("deltafin: warning: the output is token ids: " + reason));
+}
+
+TEST(Run, QwenModelsTakeAndGiveText) {
+  const ScratchFolder folder;
+  for (const std::string name : {"tiny-qwen3.5-moe", "tiny-qwen3-moe", "tiny-qwen3"}) {
+    const std::string model = folder.copy_of("tests/golden/" + name);
+    write_file(model + "/tokenizer.json",
+               read_file(in_repository("tests/golden/tiny-tokenizer/tokenizer.json")));
+    const Outcome outcome =
+        run_program({"run", model, "--prompt", "the words<|im_end|>", "--parse-special",
+                     "--max-tokens", "4", "--ignore-eos", "--json"});
+    ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
+    const json report = json::parse(outcome.out);
+    const std::string ids =
+        run_program({"tokenize", model, "--prompt", "the words<|im_end|>", "--parse-special"}).out;
+    EXPECT_EQ(joined(report.at("prompt_ids")) + "\n", ids);
+    EXPECT_TRUE(report.at("text").is_string());
+    EXPECT_EQ(run_program({"run", model, "--ids", ids.substr(0, ids.size() - 1), "--max-tokens",
+                           "4", "--ignore-eos"})
+                  .out,
+              run_program({"run", model, "--prompt", "the words<|im_end|>", "--parse-special",
+                           "--max-tokens", "4", "--ignore-eos"})
+                  .out);
+  }
+}
+
+// generation_config.json has a list of them.
+TEST(Run, QwenModelsStopAtTheirEndOfTextTokens) {
+  const ScratchFolder folder;
+  const std::string model = folder.copy_of("tests/golden/tiny-qwen3");
+  write_file(model + "/tokenizer.json",
+             read_file(in_repository("tests/golden/tiny-tokenizer/tokenizer.json")));
+  const std::vector<std::string> run = {"run",          model, "--prompt", "the words",
+                                        "--max-tokens", "1",   "--json"};
+  const json first = json::parse(run_program(run).out).at("ids").at(0);
+  write_file(model + "/generation_config.json", R"({"eos_token_id": [381, )" + first.dump() + "]}");
+  const json report = json::parse(run_program(run).out);
+  EXPECT_EQ(report.at("stop_reason"), "stop_token");
+  EXPECT_EQ(report.at("stop_token"), first);
+  EXPECT_EQ(report.at("text"), "");
 }
 
 // The first greedy tokens of the published modelling code.

@@ -21,14 +21,15 @@ TEST(Help, OfTheProgramListsTheCommandsThatExist) {
     EXPECT_THAT(outcome.err, IsEmpty());
     EXPECT_THAT(outcome.out,
                 AllOf(HasSubstr("\n  run "), HasSubstr("\n  inspect "), HasSubstr("\n  logits "),
-                      HasSubstr("\n  plan "), HasSubstr("\n  doctor "), HasSubstr("--version")));
+                      HasSubstr("\n  plan "), HasSubstr("\n  tokenize "), HasSubstr("\n  doctor "),
+                      HasSubstr("--version")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("serve")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("chat")));
   }
 }
 
 TEST(Help, OfEachCommandHasExamples) {
-  for (const std::string command : {"run", "inspect", "plan", "logits", "doctor"}) {
+  for (const std::string command : {"run", "inspect", "plan", "logits", "tokenize", "doctor"}) {
     const Outcome outcome = run_program({command, "--help"});
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
@@ -112,6 +113,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"inspect", "demo", "--config", "x"}, "not at both", ""},
         Mistake{{"plan"}, "plan needs a MODEL", "--config FILE"},
         Mistake{{"plan", "demo", "--config", "x"}, "not at both", ""},
+        Mistake{{"tokenize"}, "tokenize needs a MODEL", ""},
+        Mistake{{"tokenize", "demo", "hello"}, "unexpected argument", "--prompt \"hello\""},
+        Mistake{{"tokenize", "demo", "--prompt", "x", "--prompt-file", "-"}, "more than one", ""},
+        Mistake{{"tokenize", "demo", "--decode", "--parse-special"}, "--decode reads ids", ""},
         Mistake{{"doctor", "demo"}, "unexpected argument \"demo\"", "doctor --help"},
         Mistake{{"doctor", "--thread", "1"}, "no option --thread", "did you mean --threads?"}));
 
