@@ -79,6 +79,21 @@ TEST_F(KimiGoldens, EveryTextWithControlTokensHasThePublishedTokens) {
   EXPECT_EQ(count, 3u + 5u + 5u);
 }
 
+TEST_F(KimiGoldens, ControlTokensAreTextUnlessParsed) {
+  for (const std::string names : {"special_k2", "special_k3"}) {
+    const std::unique_ptr<Tokenizer> tokenizer = open(names);
+    for (TokenId id = 163'584; id < 163'840; ++id) {
+      const std::string spelling(tokenizer->bytes_of(id).value());
+      const std::string text = "a" + spelling + " " + spelling + "\n";
+      const std::vector<TokenId> as_text = tokenizer->encode(text, SpecialTokens::AsText).value();
+      for (const TokenId token : as_text) EXPECT_LT(token, 163'584) << spelling;
+      EXPECT_EQ(tokenizer->decode(as_text), text);
+      EXPECT_EQ(tokenizer->encode(spelling, SpecialTokens::Parse), std::vector<TokenId>{id});
+      EXPECT_EQ(tokenizer->find_control_token(spelling), id);
+    }
+  }
+}
+
 TEST_F(KimiGoldens, OtherProjectsPublishedTheSameTokens) {
   const std::unique_ptr<Tokenizer> tokenizer = open("");
   const json pairs = read_json("kimi-third-party-pairs.json");

@@ -10,15 +10,20 @@
 namespace deltafin::text {
 namespace {
 
-// The pieces, with a bar between them.
-std::string split_with(std::string_view published, std::string_view text) {
+std::vector<std::string_view> pieces_of(std::string_view published, std::string_view text,
+                                        RegexEngine engine = RegexEngine::Compiled) {
   const SplitPattern pattern =
-      SplitPattern::compile(published_split_pattern(published).value(), SplitOptions{}).value();
+      SplitPattern::compile(published_split_pattern(published).value(), {.engine = engine}).value();
   SplitPattern::Scratch scratch(pattern);
   std::vector<std::string_view> pieces;
   EXPECT_TRUE(pattern.split(text, scratch, pieces));
+  return pieces;
+}
+
+// With a bar between them.
+std::string split_with(std::string_view published, std::string_view text) {
   std::string result;
-  for (const std::string_view piece : pieces) {
+  for (const std::string_view piece : pieces_of(published, text)) {
     if (!result.empty()) result += '|';
     result += piece;
   }
@@ -66,6 +71,18 @@ TEST(QwenPattern, MarksBelongToWordsInQwen35Only) {
   EXPECT_EQ(qwen35("q\u0301x"), "q\u0301x");
   EXPECT_EQ(qwen35("..\u0301"), "..|\u0301");
   EXPECT_EQ(qwen2("..\u0301"), "..\u0301");
+}
+
+// One piece may be as long as a text.
+TEST(QwenPattern, LongRunsNeedNeitherMuchStackNorManySteps) {
+  constexpr size_t kLength = 1'000'000;
+  for (const std::string unit : {"a", "é", "中", ".", " ", "\n", " \n"}) {
+    std::string text;
+    while (text.size() < kLength) text += unit;
+    for (const std::string_view pattern : {kQwen2Pattern, kQwen35Pattern})
+      for (const RegexEngine engine : {RegexEngine::Compiled, RegexEngine::Interpreted})
+        EXPECT_EQ(pieces_of(pattern, text, engine).size(), 1u) << unit;
+  }
 }
 
 TEST(QwenPattern, OthersAreNotKnown) {
