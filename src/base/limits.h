@@ -48,6 +48,9 @@ inline constexpr uint64_t kParameters = 1ull << 50;
 // Nesting of a config file; the published ones reach 6.
 inline constexpr int kJsonDepth = 32;
 
+// Nesting of the JSON in a conversation: a schema takes two levels a property, and recursion must end.
+inline constexpr int kChatJsonDepth = 128;
+
 // Taps of a short convolution: published models have 4, and one would be no convolution.
 inline constexpr uint64_t kConvTaps = 16;
 

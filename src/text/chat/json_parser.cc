@@ -1,0 +1,246 @@
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "base/limits.h"
+#include "text/chat/json_value.h"
+#include "text/chat/python_number.h"
+#include "text/utf8.h"
+
+namespace deltafin::text {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+void append_code_point(char32_t c, std::string& text) {
+  const auto trail = [&](unsigned shift) { text += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
+  if (c < 0x80) {
+    text += static_cast<char>(c);
+  } else if (c < 0x800) {
+    text += static_cast<char>(0xC0 | c >> 6);
+    trail(0);
+  } else if (c < 0x10000) {
+    text += static_cast<char>(0xE0 | c >> 12);
+    trail(6);
+    trail(0);
+  } else {
+    text += static_cast<char>(0xF0 | c >> 18);
+    trail(12);
+    trail(6);
+    trail(0);
+  }
+}
+
+// Adds members to one object in constant time each, however many there are.
+class Members {
+ public:
+  void add(std::string key, JsonValue value) {
+    const auto [place, is_new] = places_.try_emplace(key, object_.size());
+    if (is_new) {
+      object_.push_back({std::move(key), std::move(value)});
+    } else {
+      object_[place->second].value = std::move(value);
+    }
+  }
+  JsonValue::Object take() { return std::move(object_); }
+
+ private:
+  JsonValue::Object object_;
+  std::unordered_map<std::string, size_t> places_;
+};
+
+class Parser {
+ public:
+  Parser(std::string_view text, JsonDialect dialect) : text_(text), dialect_(dialect) {}
+
+  Result<JsonValue> parse() {
+    if (const std::optional<size_t> bad = find_ill_formed(text_)) {
+      at_ = *bad;
+      return wrong("is not UTF-8");
+    }
+    skip_space();
+    TRY(JsonValue value, parse_value(0));
+    skip_space();
+    if (at_ < text_.size()) return wrong("stands behind the end");
+    return value;
+  }
+
+ private:
+  std::unexpected<Error> wrong(std::string_view what) const {
+    if (at_ >= text_.size()) return fail(ErrorCode::Usage, "not valid JSON: it ends too early");
+    return fail(ErrorCode::Usage, fmt::format("not valid JSON: what is at byte {} {}", at_, what));
+  }
+
+  bool next_is(char c) const { return at_ < text_.size() && text_[at_] == c; }
+  bool take(char c) {
+    if (!next_is(c)) return false;
+    ++at_;
+    return true;
+  }
+  bool take(std::string_view word) {
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+  void skip_space() {
+    while (next_is(' ') || next_is('\n') || next_is('\r') || next_is('\t')) ++at_;
+  }
+
+  Result<JsonValue> parse_value(int depth) {
+    if (next_is('{') || next_is('[')) {
+      if (depth == limits::kChatJsonDepth) {
+        return fail(ErrorCode::Usage,
+                    fmt::format("JSON nested more than {} levels deep", limits::kChatJsonDepth));
+      }
+      return next_is('{') ? parse_object(depth + 1) : parse_array(depth + 1);
+    }
+    if (next_is('"')) {
+      TRY(std::string string, parse_string());
+      return JsonValue{std::move(string)};
+    }
+    if (take("null")) return JsonValue{nullptr};
+    if (take("true")) return JsonValue{true};
+    if (take("false")) return JsonValue{false};
+    if (dialect_ == JsonDialect::Python) {
+      for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+        if (take(word)) return JsonValue{JsonValue::Number{std::string(word), false}};
+      }
+    }
+    return parse_number();
+  }
+
+  Result<JsonValue> parse_object(int depth) {
+    ++at_;
+    Members members;
+    skip_space();
+    if (take('}')) return JsonValue{JsonValue::Object{}};
+    do {
+      skip_space();
+      if (!next_is('"')) return wrong("is not the name of a member");
+      TRY(std::string key, parse_string());
+      skip_space();
+      if (!take(':')) return wrong("should be a colon");
+      skip_space();
+      TRY(JsonValue value, parse_value(depth));
+      members.add(std::move(key), std::move(value));
+      skip_space();
+    } while (take(','));
+    if (!take('}')) return wrong("should be a comma or the end of an object");
+    return JsonValue{members.take()};
+  }
+
+  Result<JsonValue> parse_array(int depth) {
+    ++at_;
+    JsonValue::Array array;
+    skip_space();
+    if (take(']')) return JsonValue{std::move(array)};
+    do {
+      skip_space();
+      TRY(JsonValue value, parse_value(depth));
+      array.push_back(std::move(value));
+      skip_space();
+    } while (take(','));
+    if (!take(']')) return wrong("should be a comma or the end of an array");
+    return JsonValue{std::move(array)};
+  }
+
+  Result<JsonValue> parse_number() {
+    const size_t begin = at_;
+    take('-');
+    if (!take('0') && !take_digits()) {
+      at_ = begin;
+      return wrong("is no value");
+    }
+    bool is_integer = true;
+    if (take('.')) {
+      is_integer = false;
+      if (!take_digits()) return wrong("should be a digit");
+    }
+    if (take('e') || take('E')) {
+      is_integer = false;
+      if (!take('+')) take('-');
+      if (!take_digits()) return wrong("should be a digit");
+    }
+    const std::string number(text_.substr(begin, at_ - begin));
+    std::string text = is_integer ? python_integer(number) : python_float(number);
+    if (dialect_ == JsonDialect::Strict && text.ends_with("Infinity")) {
+      at_ = begin;
+      return wrong("is a number too large for a double");
+    }
+    return JsonValue{JsonValue::Number{std::move(text), is_integer}};
+  }
+
+  bool take_digits() {
+    const size_t begin = at_;
+    while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+    return at_ > begin;
+  }
+
+  Result<std::string> parse_string() {
+    ++at_;
+    std::string string;
+    for (;;) {
+      if (at_ == text_.size()) return wrong("");
+      if (take('"')) return string;
+      if (take('\\')) {
+        TRY_STATUS(parse_escape(string));
+      } else if (static_cast<unsigned char>(text_[at_]) < 0x20) {
+        return wrong("is a control character within a string");
+      } else {
+        string += text_[at_++];
+      }
+    }
+  }
+
+  Status parse_escape(std::string& string) {
+    constexpr std::string_view kLetters = "\"\\/bfnrt";
+    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+    if (at_ < text_.size()) {
+      if (const size_t found = kLetters.find(text_[at_]); found != std::string_view::npos) {
+        string += kMeanings[found];
+        ++at_;
+        return {};
+      }
+    }
+    const size_t begin = at_;
+    TRY(char32_t c, parse_hex());
+    if (c >= 0xD800 && c < 0xDC00 && take('\\')) {
+      TRY(const char32_t low, parse_hex());
+      if (low >= 0xDC00 && low < 0xE000) c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+    }
+    if (c >= 0xD800 && c < 0xE000) {
+      at_ = begin;
+      return wrong("is a lone surrogate, which UTF-8 cannot hold");
+    }
+    append_code_point(c, string);
+    return {};
+  }
+
+  // u and four hexadecimal digits.
+  Result<char32_t> parse_hex() {
+    if (!take('u')) return wrong("is no escape");
+    char32_t c = 0;
+    for (int i = 0; i < 4; ++i) {
+      constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+      if (at_ == text_.size()) return wrong("");
+      const size_t digit = kDigits.find(text_[at_]);
+      if (digit == std::string_view::npos) return wrong("should be a hexadecimal digit");
+      c = c << 4 | static_cast<char32_t>(digit < 16 ? digit : digit - 6);
+      ++at_;
+    }
+    return c;
+  }
+
+  std::string_view text_;
+  JsonDialect dialect_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+Result<JsonValue> parse_json(std::string_view text, JsonDialect dialect) {
+  return Parser(text, dialect).parse();
+}
+
+}  // namespace deltafin::text
