@@ -51,6 +51,11 @@ inline constexpr int kJsonDepth = 32;
 // Nesting of the JSON in a conversation: a schema takes two levels a property, and recursion must end.
 inline constexpr int kChatJsonDepth = 128;
 
+// Stop strings of one request, and the size of one: OpenAI allows 4, others 16; all together become
+// an automaton of so many nodes at most.
+inline constexpr size_t kStops = 64;
+inline constexpr size_t kStopBytes = 4096;
+
 // Taps of a short convolution: published models have 4, and one would be no convolution.
 inline constexpr uint64_t kConvTaps = 16;
 
