@@ -147,8 +147,10 @@ class Grammar final : public ChannelGrammar {
       return;
     }
     const Header header(header_);
-    if (is_in_call()) raw_.append(header_marker_).append(header_).append(kSep);
+    element_ = std::string(header_marker_).append(header_).append(kSep);
     const bool opened = is_open();
+    const bool is_part_of_call = opened ? header.tag != "call" : place_ == Place::Value;
+    if (is_in_call() && is_part_of_call) raw_ += element_;
     header_marker_ = "";
     header_.clear();
     if (opened) {
@@ -229,7 +231,7 @@ class Grammar final : public ChannelGrammar {
     name_ = header.attribute("tool");
     arguments_.clear();
     json_.reset();
-    raw_.clear();
+    raw_ = element_;
     enter(Place::Call);
   }
 
@@ -274,11 +276,12 @@ class Grammar final : public ChannelGrammar {
   // The marker that may have begun an element, and the text behind it; empty: none has.
   std::string_view header_marker_;
   std::string header_;
+  std::string element_;  // the last one, as the model wrote it
 
   std::string name_;  // of the call
   JsonValue::Object arguments_;
   std::optional<std::string> json_;  // the text of a `json` element
-  std::string raw_;                  // all within the call
+  std::string raw_;                  // all of the call
   std::string value_tag_, value_key_, value_type_, value_;
 
   std::string skipped_tag_;
