@@ -32,25 +32,6 @@ Result<Descriptor> open_prompt(const std::string& path, const CancelToken& cance
   }
 }
 
-Status check_ids(const PromptFlags& flags, const std::vector<TokenId>& ids,
-                 const checkpoint::ModelContract& contract) {
-  const uint32_t vocab_size = contract.vocab_size();
-  const auto outside = std::ranges::find_if(
-      ids, [&](TokenId id) { return id < 0 || static_cast<uint32_t>(id) >= vocab_size; });
-  if (outside != ids.end())
-    return fail(
-        ErrorCode::Usage,
-        fmt::format("{}: found token id {} in place {}, expected 0 to {}: the model has {} of "
-                    "them",
-                    source_name(flags), *outside, outside - ids.begin() + 1, vocab_size - 1,
-                    vocab_size));
-  if (ids.size() > contract.max_positions)
-    return fail(ErrorCode::Usage,
-                fmt::format("{}: the prompt has {} tokens, more than the {} positions of the model",
-                            source_name(flags), ids.size(), contract.max_positions));
-  return {};
-}
-
 }  // namespace
 
 void PromptFlags::declare(CommandLine& line) {
@@ -115,6 +96,24 @@ Result<std::unique_ptr<text::Tokenizer>> open_prompt_tokenizer(const io::Storage
   return tokenizer;
 }
 
+Status check_prompt_tokens(const std::string& source, const std::vector<TokenId>& ids,
+                           const checkpoint::ModelContract& contract) {
+  const uint32_t vocab_size = contract.vocab_size();
+  const auto outside = std::ranges::find_if(
+      ids, [&](TokenId id) { return id < 0 || static_cast<uint32_t>(id) >= vocab_size; });
+  if (outside != ids.end())
+    return fail(
+        ErrorCode::Usage,
+        fmt::format("{}: found token id {} in place {}, expected 0 to {}: the model has {} of "
+                    "them",
+                    source, *outside, outside - ids.begin() + 1, vocab_size - 1, vocab_size));
+  if (ids.size() > contract.max_positions)
+    return fail(ErrorCode::Usage,
+                fmt::format("{}: the prompt has {} tokens, more than the {} positions of the model",
+                            source, ids.size(), contract.max_positions));
+  return {};
+}
+
 Result<std::vector<TokenId>> prompt_tokens(const PromptFlags& flags, const std::string& text,
                                            const text::Tokenizer* tokenizer,
                                            const checkpoint::ModelContract& contract) {
@@ -131,7 +130,7 @@ Result<std::vector<TokenId>> prompt_tokens(const PromptFlags& flags, const std::
     if (!encoded) return std::unexpected(std::move(encoded).error().within(source_name(flags)));
     ids = std::move(*encoded);
   }
-  TRY_STATUS(check_ids(flags, ids, contract));
+  TRY_STATUS(check_prompt_tokens(source_name(flags), ids, contract));
   return ids;
 }
 

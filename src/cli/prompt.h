@@ -46,4 +46,9 @@ Result<std::vector<TokenId>> prompt_tokens(const PromptFlags& flags, const std::
                                            const text::Tokenizer* tokenizer,
                                            const checkpoint::ModelContract& contract);
 
+// Whether the model can read these tokens, which `source` has given. Errors: Usage, for an id
+// outside the vocabulary, or more tokens than the model has positions.
+Status check_prompt_tokens(const std::string& source, const std::vector<TokenId>& ids,
+                           const checkpoint::ModelContract& contract);
+
 }  // namespace deltafin::cli

@@ -9,6 +9,8 @@
 
 #include "audit/digest.h"
 #include "base/machine.h"
+#include "cli/chat_flags.h"
+#include "cli/chat_output.h"
 #include "cli/command_line.h"
 #include "cli/events.h"
 #include "cli/memory_planning.h"
@@ -35,6 +37,7 @@ constexpr uint64_t kMaxTokens = 256;
 struct RunFlags {
   std::optional<std::string> model;
   PromptFlags prompt;
+  ChatFlags chat;
   StateFlags state;
   SamplingFlags sampling;
   EngineFlags engine;
@@ -53,6 +56,7 @@ struct RunFlags {
 void RunFlags::declare(CommandLine& line) {
   declare_model(line, model);
   prompt.declare(line);
+  chat.declare(line);
   state.declare(line);
   line.group("length");
   line.flag(
@@ -82,6 +86,9 @@ void RunFlags::declare(CommandLine& line) {
                "a checkpoint directory as downloaded; random choice that can be repeated");
   line.example("deltafin run demo --prompt-file book.txt --max-tokens 0 --save-state book.state",
                "reads the book once; --load-state book.state --prompt \"...\" asks about it");
+  line.example(
+      "deltafin run ~/models/kimi-k3 --chat --effort low --prompt \"Why is the sky blue?\"",
+      "an answer instead of a continuation; --show-reasoning shows how it came about");
   line.example("echo -n \"Once upon a time\" | deltafin run demo --prompt-file - --json | jq .text",
                "from a pipe, for a program");
 }
@@ -90,6 +97,7 @@ Status RunFlags::check() const {
   TRY_STATUS(required_model(model, "run"));
   // A loaded state can go on by itself.
   if (prompt.is_given() || !state.load) TRY_STATUS(prompt.check());
+  TRY_STATUS(chat.check(prompt, state));
   if (events == "-" || events == "/dev/stdout")
     return fail(ErrorCode::Usage,
                 "--events: standard output is for the text alone\n  name a file, or /dev/stderr");
@@ -108,6 +116,7 @@ struct Preparation {
   std::string directory;
   checkpoint::ModelContract contract;
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: only ids
+  std::optional<ChatPrompt> chat;              // empty without --chat
   engine::EngineOptions options;
   ReaderChoice reader;
   engine::GenerateRequest request;            // the prompt: what the flags give
@@ -126,11 +135,12 @@ Result<std::unique_ptr<text::Tokenizer>> find_tokenizer(const io::Storage& stora
   return nullptr;
 }
 
-std::vector<TokenId> stop_tokens(const RunFlags& flags, const checkpoint::ModelContract& contract,
+std::vector<TokenId> stop_tokens(const RunFlags& flags, const Preparation& ready,
                                  const GenerationDefaults& defaults) {
   if (flags.ignore_eos) return {};
   std::vector<TokenId> ids = defaults.eos_ids;
-  if (contract.eos_token_id) ids.push_back(*contract.eos_token_id);
+  if (ready.contract.eos_token_id) ids.push_back(*ready.contract.eos_token_id);
+  if (ready.chat) ids.push_back(ready.chat->end_of_turn);
   std::ranges::sort(ids);
   const auto repeated = std::ranges::unique(ids);
   ids.erase(repeated.begin(), repeated.end());
@@ -148,12 +158,16 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
   TRY(ready.request.sampling, combine(flags.sampling, defaults, draw_seed()));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
   TRY(ready.tokenizer, find_tokenizer(storage, ready.directory, flags.prompt));
-  if (flags.prompt.is_given()) {
+  if (flags.chat.chat) {
+    TRY(ready.chat, make_chat_prompt(flags.chat, text, *ready.tokenizer, storage, ready.directory));
+    TRY_STATUS(check_prompt_tokens("--chat", ready.chat->ids, ready.contract));
+    ready.request.prompt = ready.chat->ids;
+  } else if (flags.prompt.is_given()) {
     TRY(ready.request.prompt,
         prompt_tokens(flags.prompt, text, ready.tokenizer.get(), ready.contract));
   }
   ready.request.max_tokens = flags.max_tokens.value_or(kMaxTokens);
-  ready.request.stop_tokens = stop_tokens(flags, ready.contract, defaults);
+  ready.request.stop_tokens = stop_tokens(flags, ready, defaults);
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
   if (flags.state.is_given()) {
     TRY(ready.owner, state_owner(storage, ready.directory));
@@ -264,6 +278,29 @@ std::optional<double> measure_disk(const std::string& directory) {
   return rate->bytes_per_second;
 }
 
+// Empty without --chat.
+Result<std::optional<ChatOutput>> open_chat_output(const RunFlags& flags,
+                                                   const Preparation& ready) {
+  if (!ready.chat) return std::nullopt;
+  TRY(ChatOutput output,
+      ChatOutput::create(*ready.tokenizer, *ready.chat,
+                         flags.chat.show_reasoning ? write_to_standard_error : nullptr,
+                         style_of_standard_error() == ProgressStyle::Bar));
+  return std::optional(std::move(output));
+}
+
+// What a reader of the answer alone would miss.
+void say_what_is_not_in_the_answer(const RunReport& report, const ChatOutput& chat) {
+  for (const text::ParsedCall& call : chat.calls()) {
+    warn(fmt::format("the model called the tool \"{}\", and there are none", call.name));
+  }
+  if (report.result.reason == engine::StopReason::MaxTokens &&
+      chat.channel() == text::Channel::Reasoning) {
+    warn(fmt::format("--max-tokens {} ended within the reasoning: there is no answer",
+                     with_separators(report.result.tokens.size())));
+  }
+}
+
 RunReport make_report(const Preparation& ready, LoadedModel& model,
                       const engine::Sequence& sequence, const RunListener& listener,
                       engine::GenerationResult result) {
@@ -326,11 +363,13 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
     route_trace.emplace(routes, ready.contract);
     model->engine().set_observer(&*route_trace);
   }
+  TRY(std::optional<ChatOutput> chat, open_chat_output(flags, ready));
   StandardOutput output;
   audit::LogitsDigest digest;
   RunListener listener({.engine = model->engine(),
                         .tokenizer = ready.tokenizer.get(),
                         .stop_tokens = ready.request.stop_tokens,
+                        .chat = chat ? &*chat : nullptr,
                         .output = flags.json ? nullptr : &output,
                         .events = events,
                         .digest = flags.logits_digest ? &digest : nullptr,
@@ -350,6 +389,11 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
   report.prefill_count = request.prompt.size();
   if (flags.stats) report.disk_roof = measure_disk(ready.directory);
   report.saved = std::move(saved);
+  if (chat) {
+    report.chat =
+        ChatReport{std::string(ready.chat->chat_template->name), chat->reasoning(), chat->calls()};
+    say_what_is_not_in_the_answer(report, *chat);
+  }
   if (flags.logits_digest)
     report.digest = LogitsDigestLine{.sha256 = digest.hex(), .row_count = digest.row_count()};
   events.write(run_end_event(report, listener.elapsed()));

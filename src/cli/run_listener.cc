@@ -56,6 +56,10 @@ void RunListener::emit(const std::string& text) {
   if (wiring_.output != nullptr) wiring_.output->write(text);
 }
 
+std::string RunListener::text_of(TokenId token) {
+  return wiring_.chat != nullptr ? wiring_.chat->push(token) : token_text_.push(token);
+}
+
 void RunListener::on_token(TokenId token, std::span<const float> logits) {
   if (!after_prefill_) note_prefill_done();
   if (wiring_.digest != nullptr) wiring_.digest->add(logits);
@@ -66,7 +70,7 @@ void RunListener::on_token(TokenId token, std::span<const float> logits) {
     if (wiring_.tokenizer != nullptr) event.text = "";
   } else {
     ++token_count_;
-    const std::string text = token_text_.push(token);
+    const std::string text = text_of(token);
     emit(text);
     if (wiring_.tokenizer != nullptr) event.text = text;
   }
@@ -77,7 +81,11 @@ void RunListener::on_token(TokenId token, std::span<const float> logits) {
 
 void RunListener::finish() {
   meter_.finish();
-  emit(token_text_.finish());
+  if (wiring_.chat == nullptr) {
+    emit(token_text_.finish());
+  } else {
+    emit(wiring_.chat->finish(stop_token_ ? text::OutputEnd::EndOfTurn : text::OutputEnd::CutOff));
+  }
   if (wiring_.output != nullptr) wiring_.output->finish_line();
 }
 

@@ -9,6 +9,7 @@
 
 #include "audit/digest.h"
 #include "base/cancel.h"
+#include "cli/chat_output.h"
 #include "cli/events.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
@@ -25,6 +26,7 @@ class RunListener final : public engine::GenerationListener {
     const engine::Engine& engine;
     const text::Tokenizer* tokenizer;  // null: ids are printed
     const std::vector<TokenId>& stop_tokens;
+    ChatOutput* chat;  // null: the text as it comes
     StandardOutput* output;
     EventLog& events;
     audit::LogitsDigest* digest;  // null when not asked for
@@ -39,7 +41,7 @@ class RunListener final : public engine::GenerationListener {
   void finish();
 
   std::chrono::nanoseconds elapsed() const { return wiring_.engine.clock().now() - start_; }
-  // All the text so far.
+  // All the text so far; in a chat, of the answer.
   const std::string& text() const { return all_text_; }
   uint64_t token_count() const { return token_count_; }
   std::optional<TokenId> stop_token() const { return stop_token_; }
@@ -48,6 +50,7 @@ class RunListener final : public engine::GenerationListener {
 
  private:
   void emit(const std::string& text);
+  std::string text_of(TokenId token);
   void note_prefill_done();
 
   Wiring wiring_;

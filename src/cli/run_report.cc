@@ -202,6 +202,25 @@ std::string summary(const RunReport& report) {
   return text + layer_table(phases.decode, report.result.decode_passes);
 }
 
+// With --chat only, so that other runs keep their form.
+void add_chat(ordered_json& json, const RunReport& report) {
+  if (!report.chat) return;
+  ordered_json calls = ordered_json::array();
+  for (const text::ParsedCall& call : report.chat->calls) {
+    ordered_json one = {{"id", call.id}, {"name", call.name}};
+    if (call.arguments) {
+      one["arguments"] = *call.arguments;
+    } else {
+      one["error"] = call.arguments.error().what;
+      one["raw"] = call.arguments.error().raw;
+    }
+    calls.push_back(std::move(one));
+  }
+  json["chat"] = {{"template", report.chat->template_name},
+                  {"reasoning", report.chat->reasoning},
+                  {"tool_calls", std::move(calls)}};
+}
+
 ordered_json to_json(const RunReport& report) {
   ordered_json json = {
       {"schema", "deltafin.run.v1"},
@@ -211,6 +230,7 @@ ordered_json to_json(const RunReport& report) {
       {"loaded_state", to_json(report.loaded)},
   };
   add_outcome(json, report);
+  add_chat(json, report);
   json["sampling"] = to_json(report.sampling);
   json["machine"] = {
       {"threads", report.thread_count},
@@ -224,6 +244,7 @@ ordered_json to_json(const RunReport& report) {
 ordered_json run_end_event(const RunReport& report, std::chrono::nanoseconds elapsed) {
   ordered_json json = {{"event", "run_end"}, {"elapsed_seconds", seconds(elapsed)}};
   add_outcome(json, report);
+  add_chat(json, report);
   return json;
 }
 

@@ -15,6 +15,7 @@
 #include "engine/generate.h"
 #include "engine/sampler.h"
 #include "io/reader.h"
+#include "text/chat/channels.h"
 
 namespace deltafin::cli {
 
@@ -23,12 +24,20 @@ struct LogitsDigestLine {
   uint64_t row_count = 0;
 };
 
+// What a chat has beside its answer, which is the text.
+struct ChatReport {
+  std::string template_name;
+  std::string reasoning;
+  std::vector<text::ParsedCall> calls;
+};
+
 struct RunReport {
   std::string directory, architecture;
   std::vector<TokenId> prompt_ids;
   uint64_t prefill_count = 0;  // these, and what waited in the loaded state
   std::optional<StateReport> loaded, saved;
   std::optional<std::string> text;    // empty without a tokenizer
+  std::optional<ChatReport> chat;     // empty without --chat
   std::optional<TokenId> stop_token;  // that ended the text
   engine::GenerationResult result;
   engine::SamplingParameters sampling;

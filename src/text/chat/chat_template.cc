@@ -82,7 +82,7 @@ Status check_vocabulary(const ChatTemplate& chat_template, const Tokenizer& toke
     if (ids.size() == 1) continue;
     return fail(ErrorCode::Usage,
                 fmt::format("the chat template {} needs the control token {}, which this model's "
-                            "vocabulary does not have\ntry another --template: {}",
+                            "vocabulary does not have\n  try another --template: {}",
                             chat_template.name, control, template_names()));
   }
   return {};

@@ -112,7 +112,7 @@ Result<bool> is_k3(const io::Storage& storage, const std::string& directory) {
 }
 
 std::unexpected<Error> unknown(const FoundTemplate& found) {
-  std::string advice = "\nchoose one with --template: " + template_names();
+  std::string advice = "\n  choose one with --template: " + template_names();
   for (const Likeness& likeness : kLikenesses) {
     if (found.text.find(likeness.marker) == std::string::npos) continue;
     advice += fmt::format("; {} looks most like it", likeness.name);
@@ -137,7 +137,7 @@ Result<const ChatTemplate*> choose_template(const io::Storage& storage,
   if (k3) return find_template("kimi-k3");
   return fail(ErrorCode::BadModel,
               fmt::format("{}: no chat template: neither chat_template.jinja nor the field "
-                          "chat_template of tokenizer_config.json is there\nchoose one with "
+                          "chat_template of tokenizer_config.json is there\n  choose one with "
                           "--template: {}",
                           directory, template_names()));
 }

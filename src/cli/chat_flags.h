@@ -1,0 +1,46 @@
+// run --chat: the prompt as a message of a user, the output as an answer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "cli/prompt.h"
+#include "cli/saved_state.h"
+#include "io/file.h"
+#include "text/chat/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace deltafin::cli {
+
+struct ChatFlags {
+  bool chat = false;
+  std::optional<std::string> system, effort, template_name;
+  std::optional<bool> thinking;
+  bool show_reasoning = false;
+
+  // The flags must outlive the command line's parse().
+  void declare(CommandLine& line);
+  // Errors: Usage, for a flag that is only for --chat without it, and for one that cannot be with
+  // it: ids, control tokens in the prompt, a loaded state.
+  Status check(const PromptFlags& prompt, const StateFlags& state) const;
+};
+
+// A conversation of one message, ready for the model.
+struct ChatPrompt {
+  const text::ChatTemplate* chat_template;
+  text::ChatOptions options;
+  std::vector<TokenId> ids;
+  TokenId end_of_turn;
+};
+
+// `message` is the user's. Errors: Usage, for an empty message, an unknown name of a template, an
+// effort that the template does not know, a vocabulary without its control tokens; BadModel, for a
+// directory whose template is unknown; Io.
+Result<ChatPrompt> make_chat_prompt(const ChatFlags& flags, const std::string& message,
+                                    const text::Tokenizer& tokenizer, const io::Storage& storage,
+                                    const std::string& directory);
+
+}  // namespace deltafin::cli

@@ -1,0 +1,60 @@
+#include "cli/chat_output.h"
+
+#include <fmt/format.h>
+
+namespace deltafin::cli {
+
+namespace {
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+}
+
+Result<ChatOutput> ChatOutput::create(const text::Tokenizer& tokenizer, const ChatPrompt& prompt,
+                                      Sink reasoning, bool dimmed) {
+  const text::ChannelSetup setup{
+      prompt.chat_template->channels, prompt.chat_template->start(prompt.options), {}};
+  TRY(text::TokenChannels channels, text::TokenChannels::create(tokenizer, setup));
+  return ChatOutput(std::move(channels), std::move(reasoning), dimmed);
+}
+
+std::string ChatOutput::push(TokenId id) {
+  const Result<std::vector<text::ChannelEvent>> events = channels_.push(id);
+  if (events) return take(*events);
+  return take({{channels_.channel(), std::string(kReplacement), std::nullopt}});
+}
+
+std::string ChatOutput::finish(text::OutputEnd end) {
+  std::string answer = take(channels_.finish(end));
+  end_shown_reasoning();
+  return answer;
+}
+
+std::string ChatOutput::take(const std::vector<text::ChannelEvent>& events) {
+  std::string answer;
+  for (const text::ChannelEvent& event : events) {
+    if (event.call) {
+      calls_.push_back(*event.call);
+    } else if (event.channel == text::Channel::Reasoning) {
+      reasoning_ += event.text;
+      show(event.text);
+    } else {
+      answer += event.text;
+    }
+  }
+  if (!answer.empty() || !calls_.empty()) end_shown_reasoning();
+  return answer;
+}
+
+void ChatOutput::show(std::string_view text) {
+  if (!show_) return;
+  is_showing_ = true;
+  show_(dimmed_ ? fmt::format("\x1b[2m{}\x1b[22m", text) : std::string(text));
+}
+
+// Reasoning that is over ends with a line break, so that the answer begins on its own line.
+void ChatOutput::end_shown_reasoning() {
+  if (!is_showing_) return;
+  is_showing_ = false;
+  show_(reasoning_.ends_with('\n') ? "" : "\n");
+}
+
+}  // namespace deltafin::cli
