@@ -105,7 +105,7 @@ class ChannelGoldens : public testing::TestWithParam<Family> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Recorded, ChannelGoldens, testing::ValuesIn(kFamilies),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 std::string read_in_pieces(const ChannelSetup& setup, const std::vector<std::string>& pieces) {
   TextChannels channels(setup);

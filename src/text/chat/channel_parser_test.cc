@@ -180,6 +180,31 @@ TEST(Channels, ValuesHaveTheTypesThatTheToolDeclares) {
   EXPECT_EQ(value("x", "7"), "\"7\"");
 }
 
+// What took the square of its time would not end.
+TEST(Channels, HostileOutputTakesLinearTime) {
+  const auto repeated = [](std::string_view text) {
+    std::string all;
+    while (all.size() < 500'000) all += text;
+    return all;
+  };
+  for (const ChannelSetup& setup : {kK3, kK2, kQwen3, kQwen35}) {
+    for (const char* text :
+         {"<", "\n", "<|open|>", "<|close|>t", "</think>", "<think>", "<tool_call>\"",
+          "<tool_call>\"</tool_call>", "<tool_call>{", "</think><tool_call>[<",
+          "<|tool_calls_section_begin|>", "<|tool_call_begin|>"}) {
+      read(setup, repeated(text));
+    }
+  }
+  read(kK3, kTools + "<|open|>call " + repeated(" a=\""));
+  read(kK3,
+       kCall +
+           repeated("<|open|>argument key=\"k\" type=\"object\"<|sep|>{<|close|>argument<|sep|>"));
+  read(kQwen35, "<tool_call><function=f>\n" + repeated("<parameter=k>\n"));
+  std::string keys = "<tool_call><function=f>\n";
+  for (int i = 0; i < 20'000; ++i) keys += fmt::format("<parameter={}>1</parameter>", i);
+  read(kQwen35, keys + "\n</function></tool_call>");
+}
+
 TEST(TokenChannels, TextThatOnlySpellsAMarkerIsText) {
   const auto tokenizer = byte_tokenizer({kKimiK3Markers.begin(), kKimiK3Markers.end()});
   TokenChannels channels = TokenChannels::create(*tokenizer, kK3).value();

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <unordered_map>
-
 #include "base/limits.h"
 #include "text/chat/json_value.h"
 #include "text/chat/python_number.h"
@@ -31,24 +29,6 @@ void append_code_point(char32_t c, std::string& text) {
     trail(0);
   }
 }
-
-// Adds members to one object in constant time each, however many there are.
-class Members {
- public:
-  void add(std::string key, JsonValue value) {
-    const auto [place, is_new] = places_.try_emplace(key, object_.size());
-    if (is_new) {
-      object_.push_back({std::move(key), std::move(value)});
-    } else {
-      object_[place->second].value = std::move(value);
-    }
-  }
-  JsonValue::Object take() { return std::move(object_); }
-
- private:
-  JsonValue::Object object_;
-  std::unordered_map<std::string, size_t> places_;
-};
 
 class Parser {
  public:
@@ -112,7 +92,7 @@ class Parser {
 
   Result<JsonValue> parse_object(int depth) {
     ++at_;
-    Members members;
+    ObjectBuilder members;
     skip_space();
     if (take('}')) return JsonValue{JsonValue::Object{}};
     do {
@@ -123,11 +103,11 @@ class Parser {
       if (!take(':')) return wrong("should be a colon");
       skip_space();
       TRY(JsonValue value, parse_value(depth));
-      members.add(std::move(key), std::move(value));
+      members.set(std::move(key), std::move(value));
       skip_space();
     } while (take(','));
     if (!take('}')) return wrong("should be a comma or the end of an object");
-    return JsonValue{members.take()};
+    return members.take();
   }
 
   Result<JsonValue> parse_array(int depth) {

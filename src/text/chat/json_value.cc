@@ -18,13 +18,18 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 
 bool JsonValue::operator==(const JsonValue& other) const { return value == other.value; }
 
-void set_member(JsonValue::Object& object, std::string key, JsonValue value) {
-  for (JsonMember& member : object) {
-    if (member.key != key) continue;
-    member.value = std::move(value);
-    return;
+void ObjectBuilder::set(std::string key, JsonValue value) {
+  const auto [place, is_new] = places_.try_emplace(key, object_.size());
+  if (is_new) {
+    object_.push_back({std::move(key), std::move(value)});
+  } else {
+    object_[place->second].value = std::move(value);
   }
-  object.push_back({std::move(key), std::move(value)});
+}
+
+JsonValue ObjectBuilder::take() {
+  places_.clear();
+  return {std::exchange(object_, {})};
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -47,8 +48,19 @@ struct JsonMember {
   bool operator==(const JsonMember&) const = default;
 };
 
-// Gives `key` a value: at the place where it first stood, or at the end.
-void set_member(JsonValue::Object& object, std::string key, JsonValue value);
+// Makes an object of members in their order; a key given again keeps its first place and gets the
+// last value, as in Python. Constant time each.
+class ObjectBuilder {
+ public:
+  void set(std::string key, JsonValue value);
+  bool empty() const { return object_.empty(); }
+  // The object; the builder is then as new.
+  JsonValue take();
+
+ private:
+  JsonValue::Object object_;
+  std::unordered_map<std::string, size_t> places_;
+};
 
 enum class JsonDialect : uint8_t {
   Strict,  // RFC 8259

@@ -229,7 +229,7 @@ class Grammar final : public ChannelGrammar {
 
   void begin_call(const Header& header) {
     name_ = header.attribute("tool");
-    arguments_.clear();
+    arguments_ = {};
     json_.reset();
     raw_ = element_;
     enter(Place::Call);
@@ -247,15 +247,14 @@ class Grammar final : public ChannelGrammar {
         value = *std::move(parsed);
       }
     }
-    set_member(arguments_, value_key_, std::move(value));
+    arguments_.set(value_key_, std::move(value));
   }
 
   void finish_call(ChannelSink& sink) {
     if (name_.empty()) {
       bad_call("the call has no tool", sink);
     } else if (!json_) {
-      sink.call(
-          {"", name_, dump_json({std::move(arguments_)}, JsonSpacing::Spaced, JsonKeys::AsGiven)});
+      sink.call({"", name_, dump_json(arguments_.take(), JsonSpacing::Spaced, JsonKeys::AsGiven)});
     } else {
       const Result<JsonValue> parsed = parse_json(*json_, JsonDialect::Strict);
       if (parsed && parsed->as_object() != nullptr && arguments_.empty()) {
@@ -279,7 +278,7 @@ class Grammar final : public ChannelGrammar {
   std::string element_;  // the last one, as the model wrote it
 
   std::string name_;  // of the call
-  JsonValue::Object arguments_;
+  ObjectBuilder arguments_;
   std::optional<std::string> json_;  // the text of a `json` element
   std::string raw_;                  // all of the call
   std::string value_tag_, value_key_, value_type_, value_;

@@ -45,7 +45,7 @@ class ElementParser {
     at_ += kFunction.size();
     const std::string name(strip(take_to('>')));
     if (name.empty()) return bad_call("", "the call has no <function=NAME>", body_);
-    JsonValue::Object arguments;
+    ObjectBuilder arguments;
     for (;;) {
       at_ = find_tag(body_, at_, [](std::string_view rest, bool) {
         return rest.starts_with(kParameter) || rest.starts_with(kFunctionEnd);
@@ -57,9 +57,9 @@ class ElementParser {
       if (at_ == body_.size()) {
         return bad_call(name, fmt::format("parameter \"{}\" is not closed", key), body_);
       }
-      set_member(arguments, key, schemas_.typed(name, key, without_outer_newlines(value)));
+      arguments.set(key, schemas_.typed(name, key, without_outer_newlines(value)));
     }
-    return {"", name, dump_json({std::move(arguments)}, JsonSpacing::Spaced, JsonKeys::AsGiven)};
+    return {"", name, dump_json(arguments.take(), JsonSpacing::Spaced, JsonKeys::AsGiven)};
   }
 
  private:

@@ -36,9 +36,9 @@ INSTANTIATE_TEST_SUITE_P(Recorded, RoundTrip,
                                          Case{"outputs-qwen35.json", "qwen3.5", "plain"},
                                          Case{"outputs-qwen35.json", "qwen3.5", "text-and-call"},
                                          Case{"outputs-qwen35.json", "qwen3.5", "two-calls"}),
-                         [](const auto& info) {
+                         [](const auto& test) {
                            std::string name =
-                               std::string(info.param.template_name) + "_" + info.param.name;
+                               std::string(test.param.template_name) + "_" + test.param.name;
                            for (char& c : name) {
                              if (c == '-' || c == '.') c = '_';
                            }

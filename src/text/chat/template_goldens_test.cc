@@ -140,8 +140,8 @@ class TemplateGoldens : public testing::TestWithParam<Variant> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Published, TemplateGoldens, testing::ValuesIn(kVariants),
-                         [](const auto& info) {
-                           std::string name = info.param.variant ? info.param.variant : "k3";
+                         [](const auto& test) {
+                           std::string name = test.param.variant ? test.param.variant : "k3";
                            std::erase(name, '-');
                            return name;
                          });
