@@ -103,6 +103,22 @@ TEST(RunReport, EndsTheEventsWithTheSameOutcome) {
   EXPECT_FALSE(json.contains("prompt_ids"));
 }
 
+TEST(RunReport, HasTheChatWhereThereWasOne) {
+  EXPECT_FALSE(to_json(sample()).contains("chat"));
+  RunReport report = sample();
+  report.chat =
+      ChatReport{"kimi-k2",
+                 "why",
+                 {{"functions.f:0", "f", "{}"},
+                  {"", "g", std::unexpected(text::BadArguments{"not valid JSON", "{oops"})}}};
+  const ordered_json expected = ordered_json::parse(R"({
+      "template": "kimi-k2", "reasoning": "why",
+      "tool_calls": [{"id": "functions.f:0", "name": "f", "arguments": "{}"},
+                     {"id": "", "name": "g", "error": "not valid JSON", "raw": "{oops"}]})");
+  EXPECT_EQ(to_json(report).at("chat"), expected);
+  EXPECT_EQ(run_end_event(report, milliseconds(1)).at("chat"), expected);
+}
+
 TEST(RunReport, ReadsAsATable) {
   const std::string text = summary(sample());
   EXPECT_THAT(text, HasSubstr("prompt     4 tokens in 2.0 s, 2.0 tokens/s\n"));
