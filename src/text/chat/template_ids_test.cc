@@ -84,6 +84,30 @@ class TemplateIds : public testing::Test {
     return count;
   }
 
+  Result<std::unique_ptr<Tokenizer>> open_qwen() const {
+    return open_tokenizer(io::PosixStorage(), io::join_path(folder_, "qwen3"));
+  }
+
+  // Ids one by one against the text at once.
+  static void compare_outputs(const Tokenizer& tokenizer, const char* file, ChannelFormat format) {
+    const JsonValue outputs = read_chat_golden(file);
+    for (const JsonValue& golden : *field(outputs, "cases").as_array()) {
+      ChannelSetup setup;
+      setup.format = format;
+      const bool thinks = string_field(golden, "starts_in") == "think" ||
+                          bool_field(golden, "enable_thinking").value_or(false);
+      setup.start = thinks ? ChannelStart::Reasoning : ChannelStart::Answer;
+      TextChannels by_text(setup);
+      TokenChannels by_token = TokenChannels::create(tokenizer, setup).value();
+      WholeOutput expected, whole;
+      expected.add(by_text.push(string_field(golden, "text")));
+      expected.add(by_text.finish(OutputEnd::CutOff));
+      for (const TokenId id : ids_in(field(golden, "ids"))) whole.add(by_token.push(id).value());
+      whole.add(by_token.finish(OutputEnd::CutOff));
+      EXPECT_EQ(whole.line(), expected.line()) << file << " " << string_field(golden, "name");
+    }
+  }
+
   static std::vector<TokenId> ids_in(const JsonValue& array) {
     std::vector<TokenId> ids;
     for (const JsonValue& id : *array.as_array()) ids.push_back(std::stoi(id.as_number()->text));
@@ -104,8 +128,7 @@ TEST_F(TemplateIds, KimiK2) {
 }
 
 TEST_F(TemplateIds, Qwen3) {
-  const Result<std::unique_ptr<Tokenizer>> tokenizer =
-      open_tokenizer(io::PosixStorage(), io::join_path(folder_, "qwen3"));
+  const Result<std::unique_ptr<Tokenizer>> tokenizer = open_qwen();
   if (!tokenizer) {
     std::cout << "skipped: " << tokenizer.error().what << "\n";
     GTEST_SKIP();
@@ -118,26 +141,10 @@ TEST_F(TemplateIds, Qwen3) {
 }
 
 TEST_F(TemplateIds, RecordedOutputsAreReadAsTheirText) {
-  for (const auto& [file, format, names] :
-       {std::tuple{"outputs-k3.json", ChannelFormat::KimiK3, &kK3Names},
-        std::tuple{"outputs-k2.json", ChannelFormat::KimiK2, &kK2Names}}) {
-    const std::unique_ptr<Tokenizer> tokenizer = open_kimi(*names);
-    const JsonValue outputs = read_chat_golden(file);
-    for (const JsonValue& golden : *field(outputs, "cases").as_array()) {
-      ChannelSetup setup;
-      setup.format = format;
-      setup.start = string_field(golden, "starts_in") == "think" ? ChannelStart::Reasoning
-                                                                 : ChannelStart::Answer;
-      TextChannels by_text(setup);
-      TokenChannels by_token = TokenChannels::create(*tokenizer, setup).value();
-      WholeOutput expected, whole;
-      expected.add(by_text.push(string_field(golden, "text")));
-      expected.add(by_text.finish(OutputEnd::CutOff));
-      for (const TokenId id : ids_in(field(golden, "ids"))) whole.add(by_token.push(id).value());
-      whole.add(by_token.finish(OutputEnd::CutOff));
-      EXPECT_EQ(whole.line(), expected.line()) << string_field(golden, "name");
-    }
-  }
+  compare_outputs(*open_kimi(kK3Names), "outputs-k3.json", ChannelFormat::KimiK3);
+  compare_outputs(*open_kimi(kK2Names), "outputs-k2.json", ChannelFormat::KimiK2);
+  const Result<std::unique_ptr<Tokenizer>> qwen = open_qwen();
+  if (qwen) compare_outputs(**qwen, "outputs-qwen3.json", ChannelFormat::Qwen3);
 }
 
 }  // namespace
