@@ -46,4 +46,12 @@ function(deltafin_test name)
                        PROPERTIES LABELS full TIMEOUT 900)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "*Soak.*"
                        PROPERTIES LABELS soak TIMEOUT 3600 RUN_SERIAL TRUE)
+  # A sanitized process takes long to start. The quick tests once more, a quarter of a program a process.
+  if(DELTAFIN_SANITIZE)
+    foreach(shard RANGE 3)
+      add_test(NAME Shard.${name}.${shard} COMMAND ${name} --gtest_filter=-*Full.*:*Soak.* --gtest_brief=1)
+      set_tests_properties(Shard.${name}.${shard} PROPERTIES LABELS shard TIMEOUT 600
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+  endif()
 endfunction()
