@@ -82,6 +82,7 @@ Status Pass::advance_layer(const CancelToken& cancel) {
   model::Context here = context(cancel);
   const std::chrono::nanoseconds start = engine_->clock().now();
   if (engine_->pressure_.is_short(start)) engine_->experts_->give_back();
+  engine_->workspace_.reserve(row_count_ * engine_->model_->activation_bytes_per_row());
   Status status = engine_->model_->forward_layer(here, layers_done_, segments, activations_);
   engine_->layer_times_[layers_done_] += engine_->clock().now() - start;
   if (status) ++layers_done_;

@@ -1,6 +1,7 @@
 // Activations of a pass: row-major f32, one row per token.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -39,6 +40,17 @@ class OwnedRows {
 // since the first touch of fresh pages costs more than the arithmetic on them.
 class Workspace {
  public:
+  // Room for takes of so many bytes together, in one piece: takes of other sizes than before then
+  // leave no gaps. Nothing is taken now. Costs no memory before it is used.
+  void reserve(uint64_t bytes) {
+    CHECK(block_ == 0 && used_ == 0);
+    const size_t floats =
+        std::max<size_t>((bytes + sizeof(float) - 1) / sizeof(float), kBlockFloats);
+    if (!blocks_.empty() && blocks_.front().size() >= floats) return;
+    blocks_.clear();  // before there is a larger one
+    blocks_.emplace_back(floats);
+  }
+
   // Uninitialised rows that start a cache line, valid until the Scope in which they were taken
   // ends.
   Rows take(size_t count, size_t width) {

@@ -73,9 +73,7 @@ TEST(Pass, NeedsNoMoreWorkspaceThanItsModelSays) {
     const PassRequest request{.sequence = &sequence, .tokens = tokens};
     test::value_of(run_pass(engine, std::span(&request, 1), never));
     const uint64_t per_row = kBudget / engine.prefill_rows();
-    // The workspace grows in blocks of 4 MiB, each of which may end with a gap.
-    const uint64_t gaps = 6 * (uint64_t{4} << 20);
-    EXPECT_LE(engine.snapshot().workspace_bytes, kRows * per_row + gaps) << checkpoint;
+    EXPECT_LE(engine.snapshot().workspace_bytes, kRows * per_row) << checkpoint;
   }
 }
 
