@@ -24,7 +24,8 @@ namespace {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-Deadline in_a_minute() { return std::chrono::steady_clock::now() + std::chrono::minutes(1); }
+Deadline deadline_in(std::chrono::minutes time) { return std::chrono::steady_clock::now() + time; }
+Deadline in_a_minute() { return deadline_in(std::chrono::minutes(1)); }
 bool is_over(Deadline deadline) { return std::chrono::steady_clock::now() >= deadline; }
 
 struct Pipe {
@@ -44,6 +45,13 @@ void limit_resource(int resource, long limit) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &limits);
 }
 
+// Moves this process, whose memory is then that of the program alone.
+void enter_group(const std::string& entrance) {
+  if (entrance.empty()) return;
+  const int file = ::open(entrance.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0 || ::write(file, "0", 1) != 1) ::_exit(125);
+}
+
 // In the child, between fork and exec; only async-signal-safe calls are of any use here.
 [[noreturn]] void become_program(const Invocation& invocation, int input, int output, int error) {
   ::dup2(input, STDIN_FILENO);
@@ -60,6 +68,7 @@ void limit_resource(int resource, long limit) {
     ::putenv(const_cast<char*>(variable.c_str()));
   limit_resource(RLIMIT_FSIZE, invocation.file_bytes_limit);
   limit_resource(RLIMIT_AS, invocation.memory_bytes_limit);
+  enter_group(invocation.group_entrance);
   std::vector<char*> arguments = {const_cast<char*>("deltafin")};
   for (const std::string& argument : invocation.arguments)
     arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -81,7 +90,7 @@ void write_input(int descriptor, const std::string& text) {
 
 }  // namespace
 
-Process::Process(const Invocation& invocation) {
+Process::Process(const Invocation& invocation) : time_limit_(invocation.minutes_at_most) {
   ::signal(SIGPIPE, SIG_IGN);
   const Pipe input, output, error;
   int output_end = output.write;
@@ -166,7 +175,7 @@ bool Process::wait_until_it_waits() const {
 }
 
 Outcome Process::finish() {
-  const Deadline deadline = in_a_minute();
+  const Deadline deadline = deadline_in(time_limit_);
   while (read_some(100)) {
     if (!is_over(deadline)) continue;
     ADD_FAILURE() << "the program does not end; so far it said:\n" << outcome_.out << outcome_.err;

@@ -3,11 +3,22 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace deltafin::test {
+
+// A sanitizer needs memory that no plan knows of.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool kSanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool kSanitized = false;
+#endif
 
 enum class Output : unsigned char {
   Captured,
@@ -24,6 +35,8 @@ struct Invocation {
   std::vector<std::string> environment = {};  // "NAME=value", added to ours
   long file_bytes_limit = -1;                 // RLIMIT_FSIZE
   long memory_bytes_limit = -1;               // RLIMIT_AS
+  std::string group_entrance = {};            // MemoryGroup::entrance()
+  int minutes_at_most = 1;                    // until finish() kills it
 };
 
 struct Outcome {
@@ -45,7 +58,7 @@ class Process {
   bool wait_for_file(const std::filesystem::path& file, const std::string& text);
   // Returns whether the program, with its signal handlers in place, sleeps before a minute is over.
   bool wait_until_it_waits() const;
-  // Waits for the end; kills a program that takes longer than a minute, and the test fails.
+  // Waits for the end; kills a program that takes longer than it may, and the test fails.
   Outcome finish();
 
  private:
@@ -53,6 +66,7 @@ class Process {
 
   pid_t pid_ = -1;
   int out_ = -1, err_ = -1;
+  std::chrono::minutes time_limit_;
   Outcome outcome_;
 };
 

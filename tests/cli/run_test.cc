@@ -564,18 +564,8 @@ TEST(RunRefuses, AShardThatCannotBeRead) {
 }
 
 // Sanitizers reserve terabytes of address space, which this test takes away.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define DELTAFIN_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define DELTAFIN_SANITIZED
-#endif
-#endif
-
 TEST(RunRefuses, WhatDoesNotFitIntoMemory) {
-#ifdef DELTAFIN_SANITIZED
-  GTEST_SKIP() << "not with a sanitizer";
-#endif
+  if (kSanitized) GTEST_SKIP() << "not with a sanitizer";
   const ScratchFolder folder;
   write_file(folder / "prompt.txt", long_text());
   const Outcome outcome = run_with(
