@@ -1,12 +1,24 @@
 #include "machine.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <fstream>
 
 namespace deltafin::bench {
+
+namespace {
+
+// Of this process, or of its children that have ended.
+double processor_seconds(__rusage_who who) {
+  rusage usage{};
+  getrusage(who, &usage);
+  return double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+}  // namespace
 
 std::string processor() {
   std::ifstream info("/proc/cpuinfo");
@@ -51,9 +63,7 @@ double Others::look() {
   const double tick_seconds = 1.0 / double(sysconf(_SC_CLK_TCK));
   busy *= tick_seconds;
   total *= tick_seconds;
-  timespec cpu{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-  const double own = double(cpu.tv_sec) + 1e-9 * double(cpu.tv_nsec);
+  const double own = processor_seconds(RUSAGE_SELF) + processor_seconds(RUSAGE_CHILDREN);
 
   const double elapsed = total - total_, others = (busy - busy_) - (own - own_);
   busy_ = busy;

@@ -15,7 +15,8 @@ std::string machine_slug(const std::string& processor, size_t core_count);
 // The load average of the last minute, -1 where the system does not tell. Counts our own threads.
 double load_average();
 
-// The share of this machine's processor time that went to others since the last look.
+// The share of this machine's processor time that went to others since the last look. Programs that
+// we started and that have ended are no others.
 class Others {
  public:
   Others() { look(); }

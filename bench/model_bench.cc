@@ -10,7 +10,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -18,6 +17,7 @@
 #include "checkpoint/inventory.h"
 #include "engine/engine.h"
 #include "engine/pass.h"
+#include "record.h"
 #include "roofs.h"
 #include "row.h"
 #include "workload.h"
@@ -112,9 +112,7 @@ void decode(benchmark::State& state) {
 
 // Rows are named after the model: they stand beside each other in one file.
 const bool registered = [] {
-  std::string name = std::filesystem::path(model_directory()).lexically_normal().string();
-  while (name.ends_with('/')) name.pop_back();
-  name = name.substr(name.rfind('/') + 1);
+  const std::string name = model_name(model_directory());
   const auto add = [&](const char* what, void (*run)(benchmark::State&)) {
     return benchmark::RegisterBenchmark((name + "/" + what).c_str(), run)
         ->UseRealTime()

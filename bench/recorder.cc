@@ -1,13 +1,12 @@
 #include "recorder.h"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/machine.h"
 #include "base/thread_team.h"
+#include "record.h"
 
 namespace deltafin::bench {
 
@@ -59,22 +58,17 @@ void Recorder::ReportRuns(const std::vector<Run>& runs) {
              others > kBusy ? fmt::format("  (others used {:.0f} %)", others * 100) : "");
   std::fflush(stdout);
   if (lines_ == nullptr) return;
-  const nlohmann::ordered_json line = {
-      {"date", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
-      {"commit", commit_},
-      {"processor", processor()},
-      {"cores", usable_core_count()},
-      {"name", row.name},
-      {"repetitions", row.repetitions},
-      {"seconds", median.seconds},
-      {"bytes_per_second", median.bytes},
-      {"gflop_per_second", median.flop / 1e9},
-      {"read_roof_bytes_per_second", median.read_roof},
-      {"fma_roof_gflop_per_second", median.fma_roof / 1e9},
-      {"roof", row.bound},
-      {"ratio", row.ratio},
-      {"load", {load_at_start_, load_average()}},
-      {"others", others}};
+  nlohmann::ordered_json line = row_start(commit_, row.name);
+  line.update(nlohmann::ordered_json{{"repetitions", row.repetitions},
+                                     {"seconds", median.seconds},
+                                     {"bytes_per_second", median.bytes},
+                                     {"gflop_per_second", median.flop / 1e9},
+                                     {"read_roof_bytes_per_second", median.read_roof},
+                                     {"fma_roof_gflop_per_second", median.fma_roof / 1e9},
+                                     {"roof", row.bound},
+                                     {"ratio", row.ratio},
+                                     {"load", {load_at_start_, load_average()}},
+                                     {"others", others}});
   *lines_ << line << std::endl;  // at once: a run that is cut short keeps its rows
 }
 

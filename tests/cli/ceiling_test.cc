@@ -135,7 +135,7 @@ class Ceiling : public testing::Test {
 TEST_F(Ceiling, HoldsFromTheFloorUp) {
   expect_to_hold({.model = "demo", .prompt_count = 1'000, .answer_count = 48});
   expect_to_hold(
-      {.model = in_repository("tests/golden/wide-k3"), .prompt_count = 1'000, .answer_count = 64});
+      {.model = in_repository("tests/golden/wide-k3"), .prompt_count = 500, .answer_count = 48});
 }
 
 TEST_F(Ceiling, HoldsWhenItIsInterrupted) {
