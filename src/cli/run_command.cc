@@ -323,7 +323,6 @@ RunReport make_report(const Preparation& ready, LoadedModel& model,
   report.isa = engine.kernels().name;
   report.thread_count = engine.thread_count();
   report.memory = ready.memory;
-  report.peak_resident_bytes = Machine().peak_resident_bytes();
   report.position_count = sequence.position_count();
   report.state_fixed_bytes = engine.state_layout().fixed_bytes();
   report.state_bytes_per_position = engine.state_layout().bytes_per_position();
@@ -388,6 +387,7 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
   RunReport report = make_report(ready, *model, sequence, listener, std::move(*result));
   report.prefill_count = request.prompt.size();
   if (flags.stats) report.disk_roof = measure_disk(ready.directory);
+  report.peak_resident_bytes = Machine().peak_resident_bytes();  // what was just measured too
   report.saved = std::move(saved);
   if (chat) {
     report.chat =

@@ -27,8 +27,9 @@ namespace {
 constexpr uint64_t kProcessBytes = 64ull << 20;
 // Name, shape and place of a tensor, in the tables of a checkpoint and while they are built.
 constexpr uint64_t kBytesOfATensor = 512;
-// The workspace of a pass grows in blocks of 4 MiB, each of which may end with a gap.
-constexpr uint64_t kWorkspaceGapBytes = 24ull << 20;
+// Arenas and large scratch end within a huge page, and --stats reads the disk into 32 MiB when the
+// passes are over.
+constexpr uint64_t kGapBytes = 24ull << 20;
 // A pass has a row of logits; penalties, sorting and the sum of a sampler need as much again.
 constexpr uint64_t kLogitsRows = 6;
 // Columns that the experts' scratch has room for (ExpertCompute).
@@ -83,9 +84,8 @@ ModelSizes common_sizes(const ModelContract& contract) {
     sizes.expert_bytes = std::max(sizes.expert_bytes, bytes_of_expert(*layer.experts));
     scratch = std::max(scratch, scratch_bytes(*layer.experts));
   }
-  sizes.overhead_bytes = kProcessBytes + kWorkspaceGapBytes +
-                         inventory.tensor_count * kBytesOfATensor + scratch +
-                         kLogitsRows * contract.vocab_size() * sizeof(float);
+  sizes.overhead_bytes = kProcessBytes + kGapBytes + inventory.tensor_count * kBytesOfATensor +
+                         scratch + kLogitsRows * contract.vocab_size() * sizeof(float);
   return sizes;
 }
 
