@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "engine/footprint.h"
 #include "support/engine_fixture.h"
@@ -73,7 +75,8 @@ TEST(Pass, NeedsNoMoreWorkspaceThanItsModelSays) {
     const PassRequest request{.sequence = &sequence, .tokens = tokens};
     test::value_of(run_pass(engine, std::span(&request, 1), never));
     const uint64_t per_row = kBudget / engine.prefill_rows();
-    EXPECT_LE(engine.snapshot().workspace_bytes, kRows * per_row) << checkpoint;
+    const uint64_t least = uint64_t{4} << 20;  // the workspace has one block, whatever is needed
+    EXPECT_LE(engine.snapshot().workspace_bytes, std::max(kRows * per_row, least)) << checkpoint;
   }
 }
 
