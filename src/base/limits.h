@@ -48,7 +48,8 @@ inline constexpr uint64_t kParameters = 1ull << 50;
 // Nesting of a config file; the published ones reach 6.
 inline constexpr int kJsonDepth = 32;
 
-// Nesting of the JSON in a conversation: a schema takes two levels a property, and recursion must end.
+// Nesting of the JSON in a conversation: a schema takes two levels a property, and recursion must
+// end.
 inline constexpr int kChatJsonDepth = 128;
 
 // Stop strings of one request, and the size of one: OpenAI allows 4, others 16; all together become

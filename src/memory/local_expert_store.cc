@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -63,7 +64,7 @@ class LocalExpertStore final : public ExpertStore {
         slot_bytes_(shape.slot_bytes),
         expert_stride_(shape.expert_stride),
         cache_(shape.slot_count, shape.expert_stride * checkpoint.contract().layers.size()),
-        is_unused_hint_(shape.slot_count),
+        unused_hint_bytes_(shape.slot_count),
         slots_in_use_(shape.slot_count) {
     counters_.cache_slots = shape.slot_count;
     counters_.cache_bytes = shape.slot_count * shape.slot_bytes;
@@ -129,10 +130,10 @@ class LocalExpertStore final : public ExpertStore {
   uint64_t slot_bytes_;
   size_t expert_stride_;
   ExpertCache cache_;
-  std::vector<bool> is_unused_hint_;  // of each slot
-  uint32_t last_layer_ = 0;           // that was run
-  uint32_t slots_in_use_;             // others were given back
-  uint32_t touched_slots_ = 0;        // the first so many have real memory
+  std::vector<uint64_t> unused_hint_bytes_;  // of each slot: read ahead, and nobody has needed it
+  uint32_t last_layer_ = 0;                  // that was run
+  uint32_t slots_in_use_;                    // others were given back
+  uint32_t touched_slots_ = 0;               // the first so many have real memory
   ExpertCounters counters_;
 
   // Of the run in progress.
@@ -216,10 +217,7 @@ void LocalExpertStore::lease_hits(uint32_t layer) {
     if (!slot) continue;
     need.slot = *slot;
     need.state = Need::State::Leased;
-    if (is_unused_hint_[*slot]) {
-      is_unused_hint_[*slot] = false;
-      ++counters_.hints_used;
-    }
+    if (std::exchange(unused_hint_bytes_[*slot], 0) > 0) ++counters_.hints_used;
     ++counters_.hits;
     ++counters_.layers[layer].hits;
   }
@@ -229,10 +227,7 @@ void LocalExpertStore::lease_hits(uint32_t layer) {
 std::optional<ExpertCache::Slot> LocalExpertStore::take_slot(size_t key) {
   const std::optional<ExpertCache::Slot> slot = cache_.start_read(key);
   if (!slot) return std::nullopt;
-  if (is_unused_hint_[*slot]) {
-    is_unused_hint_[*slot] = false;
-    counters_.wasted_bytes += slot_bytes_;
-  }
+  counters_.wasted_bytes += std::exchange(unused_hint_bytes_[*slot], 0);
   if (*slot >= touched_slots_) {
     // Some more at once, for the team to share.
     const uint64_t some = std::max<uint64_t>(1, kTouchBytes / slot_bytes_);
@@ -330,7 +325,7 @@ Status LocalExpertStore::take_hints(uint32_t layer) {
       need->state = Need::State::Leased;
     } else {
       cache_.release_unused(read.slot);
-      is_unused_hint_[read.slot] = true;
+      unused_hint_bytes_[read.slot] = read.bytes;
     }
   }
   return {};
@@ -384,7 +379,7 @@ uint64_t LocalExpertStore::give_back() {
     if (slots_in_use_ <= least) break;
     const std::optional<ExpertCache::Slot> slot = cache_.retire();
     if (!slot) break;
-    is_unused_hint_[*slot] = false;
+    counters_.wasted_bytes += std::exchange(unused_hint_bytes_[*slot], 0);
     io::give_back(slot_bytes(*slot));
     --slots_in_use_;
     bytes += slot_bytes_;
