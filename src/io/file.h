@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "io/descriptor.h"
 
 namespace deltafin::io {
 
@@ -37,9 +38,10 @@ class File {
   virtual void drop_cached(uint64_t /*offset*/, uint64_t /*size*/) const {}
 
   // For a reader that talks to the kernel itself: what read_at() and, after can_read_direct(),
-  // read_direct() use. -1: only these functions read this file.
-  virtual int descriptor() const { return -1; }
-  virtual int direct_descriptor() const { return -1; }
+  // read_direct() use. It stays open while it is held. Null: only these functions read this file.
+  using Handle = std::shared_ptr<const Descriptor>;
+  virtual Handle descriptor() const { return nullptr; }
+  virtual Handle direct_descriptor() const { return nullptr; }
 };
 
 // What direct reads are aligned to, in the file and in memory: no disk in use asks for more, and

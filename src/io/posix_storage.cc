@@ -1,7 +1,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #include "io/file.h"
 #include "io/os_error.h"
+#include "io/pooled_descriptor.h"
 
 namespace deltafin::io {
 
@@ -23,46 +23,6 @@ namespace {
 
 // One pread moves at most this: the kernel stops a little below 2 GiB anyway.
 constexpr size_t kReadBytesMax = size_t{1} << 30;
-
-// Owns a descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-// Opens a file that was already found to be one; empty when that fails.
-std::optional<Descriptor> reopen(const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
-  if (fd < 0) return std::nullopt;
-  return Descriptor(fd);
-}
-
-// Descriptors below the limit that second descriptors of files leave to everybody else.
-constexpr uint64_t kDescriptorsLeft = 16;
-
-bool descriptors_are_scarce(int fd) {
-  struct rlimit limit = {};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
-  return static_cast<uint64_t>(fd) + kDescriptorsLeft > limit.rlim_cur;
-}
-
-bool is_same_file(int a, int b) {
-  struct stat of_a = {}, of_b = {};
-  return ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-         of_a.st_ino == of_b.st_ino;
-}
 
 // Whether what the kernel knows of direct reads of this file lets ours be made. A kernel before 6.1
 // does not say; then the probe decides alone.
@@ -74,6 +34,13 @@ bool alignment_suffices(int fd) {
     return alignment > 0 && kDirectAlignment % alignment == 0;
   };
   return suffices(info.stx_dio_mem_align) && suffices(info.stx_dio_offset_align);
+}
+
+// Whoever replaced the file under its name since must not change what we read.
+bool is_same_file(int a, int b) {
+  struct stat of_a = {}, of_b = {};
+  return ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
 }
 
 ssize_t repeat_pread(int fd, std::span<std::byte> into, uint64_t offset) {
@@ -97,56 +64,62 @@ bool probe(int fd, uint64_t file_size) {
 class PosixFile final : public File {
  public:
   PosixFile(std::string path, Descriptor descriptor, uint64_t size)
-      : path_(std::move(path)), descriptor_(std::move(descriptor)), size_(size) {}
+      : path_(std::move(path)), buffered_(path_, 0, std::move(descriptor)), size_(size) {}
 
   const std::string& path() const override { return path_; }
   uint64_t size() const override { return size_; }
 
   Result<size_t> read_at(uint64_t offset, std::span<std::byte> into) const override {
-    return read(descriptor_.get(), offset, into);
+    return read(buffered_, offset, into);
   }
 
-  bool can_read_direct() const override { return direct_descriptor() >= 0; }
+  bool can_read_direct() const override { return direct() != nullptr; }
   Result<size_t> read_direct(uint64_t offset, std::span<std::byte> into) const override {
     if (!can_read_direct()) return File::read_direct(offset, into);
-    return read(direct_descriptor(), offset, into);
+    return read(*direct(), offset, into);
   }
   void drop_cached(uint64_t offset, uint64_t size) const override {
-    ::posix_fadvise(descriptor_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
-                    POSIX_FADV_DONTNEED);
+    if (const Handle handle = descriptor())
+      ::posix_fadvise(handle->get(), static_cast<off_t>(offset), static_cast<off_t>(size),
+                      POSIX_FADV_DONTNEED);
   }
 
-  int descriptor() const override { return descriptor_.get(); }
-  int direct_descriptor() const override {
-    std::call_once(direct_once_, [this] { direct_ = open_direct(); });
-    return direct_ ? direct_->get() : -1;
+  Handle descriptor() const override { return buffered_.get().value_or(nullptr); }
+  Handle direct_descriptor() const override {
+    return can_read_direct() ? direct()->get().value_or(nullptr) : nullptr;
   }
 
  private:
-  Result<size_t> read(int fd, uint64_t offset, std::span<std::byte> into) const {
+  Result<size_t> read(const PooledDescriptor& descriptor, uint64_t offset,
+                      std::span<std::byte> into) const {
     // No file reaches beyond what off_t can say, so nothing is there to read.
     if (offset > uint64_t{std::numeric_limits<off_t>::max()}) return size_t{0};
+    TRY(const Handle handle, descriptor.get());
     const std::span<std::byte> wanted = into.first(std::min(into.size(), kReadBytesMax));
-    const ssize_t got = repeat_pread(fd, wanted, offset);
+    const ssize_t got = repeat_pread(handle->get(), wanted, offset);
     if (got < 0) return cannot_read(path_, wanted.size(), offset, errno);
     return static_cast<size_t>(got);
   }
 
-  // Not before somebody asks: small files need none, and descriptors are few.
-  std::optional<Descriptor> open_direct() const {
-    std::optional<Descriptor> direct = reopen(path_, O_DIRECT);
-    if (!direct || descriptors_are_scarce(direct->get())) return std::nullopt;
-    // Whoever replaced the file under its name since must not change what we read.
-    if (!is_same_file(direct->get(), descriptor_.get())) return std::nullopt;
-    if (!alignment_suffices(direct->get()) || !probe(direct->get(), size_)) return std::nullopt;
-    return direct;
+  // Null where direct reads do not work. Not before somebody asks: small files need none.
+  const PooledDescriptor* direct() const {
+    std::call_once(direct_once_, [this] { open_direct(); });
+    return direct_ ? &*direct_ : nullptr;
+  }
+  void open_direct() const {
+    const Handle same = descriptor();
+    Descriptor opened(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+    if (same == nullptr || !opened.is_open() || !is_same_file(opened.get(), same->get()) ||
+        !alignment_suffices(opened.get()) || !probe(opened.get(), size_))
+      return;
+    direct_.emplace(path_, O_DIRECT, std::move(opened));
   }
 
   std::string path_;
-  Descriptor descriptor_;
+  PooledDescriptor buffered_;
   uint64_t size_;
   mutable std::once_flag direct_once_;
-  mutable std::optional<Descriptor> direct_;
+  mutable std::optional<PooledDescriptor> direct_;
 };
 
 // Where a symbolic link points; empty when `path` is not one.

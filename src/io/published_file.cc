@@ -79,10 +79,6 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
 Result<PublishedFile> PublishedFile::create(const std::string& path, Existing existing) {
   switch (kind_of(path)) {
     case PathKind::Nothing:

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "io/descriptor.h"
 
 namespace deltafin::io {
 
@@ -21,25 +22,6 @@ int write_all(int descriptor, std::string_view bytes);
 
 // The text of an error number.
 std::string system_error(int number);
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor();
-
-  int get() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 // The error of a file that exists and is not to be replaced. Usage.
 std::unexpected<Error> refuse_existing(const std::string& path);

@@ -222,14 +222,14 @@ TEST_P(RealReader, DropsWhatItHadToReadThroughTheCache) {
   if (!file_->can_read_direct()) GTEST_SKIP() << "files here may live in the page cache alone";
   // Far from both ends: the cache keeps large pages of which only a part was read.
   constexpr off_t kMiddle = 700 * kBlock;
-  ASSERT_EQ(::fsync(file_->descriptor()), 0);  // what was not written yet cannot be dropped
-  EXPECT_TRUE(is_cached(file_->descriptor(), kMiddle));
+  ASSERT_EQ(::fsync(file_->descriptor()->get()), 0);  // what was not written yet cannot be dropped
+  EXPECT_TRUE(is_cached(file_->descriptor()->get(), kMiddle));
   open(DirectReads::On);
   Room room(5'900'000);
   // Beside any place that a direct read could reach.
   EXPECT_TRUE(read({.file = file_.get(), .offset = 1, .into = room.bytes()}));
   EXPECT_TRUE(room.holds(0, 5'900'000, 1));
-  EXPECT_FALSE(is_cached(file_->descriptor(), kMiddle));
+  EXPECT_FALSE(is_cached(file_->descriptor()->get(), kMiddle));
   EXPECT_EQ(reader_->snapshot().direct_bytes, 0u);
 }
 
@@ -266,47 +266,76 @@ TEST_P(RealReader, NoticesAFileCutShortSinceItWasOpened) {
   }
 }
 
-TEST_P(RealReader, ReadsMoreFilesThanASmallLimitOfDescriptorsLetsItOpenTwice) {
-  struct rlimit before = {};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit small = {64, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+// Lowers the number of descriptors this process may have, for the length of a test.
+class FewDescriptors {
+ public:
+  FewDescriptors() {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit small = {64, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+  }
+  ~FewDescriptors() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  struct rlimit before_ = {};
+};
+
+TEST_P(RealReader, ReadsMoreFilesThanASmallLimitOfDescriptorsLetsItOpen) {
+  const FewDescriptors limit;
+  constexpr size_t kAtOnce = 35;
   std::vector<std::unique_ptr<File>> files;
-  for (int i = 0; i < 35; ++i) files.push_back(storage_.open(folder_ + "/f").value());
-  Room room(35 * kBlock);
-  std::vector<ReadRequest> requests;
-  for (size_t i = 0; i < files.size(); ++i)
-    requests.push_back({.file = files[i].get(),
-                        .offset = i * kBlock,
-                        .into = room.bytes().subspan(i * kBlock, kBlock),
-                        .tag = i});
-  channel_->submit(requests);
-  while (const std::optional<ReadCompletion> completion = channel_->wait())
-    EXPECT_TRUE(completion->status) << completion->status.error().what;
+  for (size_t i = 0; i < 6 * kAtOnce; ++i) files.push_back(storage_.open(folder_ + "/f").value());
+  Room room(kAtOnce * kBlock);
+  for (int round = 0; round < 2; ++round) {
+    for (size_t first = 0; first < files.size(); first += kAtOnce) {
+      std::vector<ReadRequest> requests;
+      for (size_t i = 0; i < kAtOnce; ++i)
+        requests.push_back({.file = files[first + i].get(),
+                            .offset = i * kBlock,
+                            .into = room.bytes().subspan(i * kBlock, kBlock),
+                            .tag = i});
+      channel_->submit(requests);
+      while (const std::optional<ReadCompletion> completion = channel_->wait())
+        EXPECT_TRUE(completion->status) << completion->status.error().what;
+    }
+  }
   // Whoever else needs a descriptor still gets one.
   const int other = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   EXPECT_GE(other, 0);
   ::close(other);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(room.holds(0, 35 * kBlock, 0));
+  EXPECT_TRUE(room.holds(0, kAtOnce * kBlock, 0));
+}
+
+TEST_P(RealReader, SaysWhenAnotherFileHasTakenThePlaceOfOneThatItHadToClose) {
+  const FewDescriptors limit;
+  fs::copy_file(folder_ + "/f", folder_ + "/g");
+  fs::copy_file(folder_ + "/f", folder_ + "/h");
+  const std::unique_ptr<File> replaced = storage_.open(folder_ + "/g").value();
+  std::vector<std::unique_ptr<File>> others;
+  for (int i = 0; i < 64; ++i) others.push_back(storage_.open(folder_ + "/f").value());
+  fs::rename(folder_ + "/h", folder_ + "/g");
+  Room room(kBlock);
+  const Status status = read({.file = replaced.get(), .offset = 0, .into = room.bytes()});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::Io);
+  EXPECT_THAT(status.error().what, HasSubstr("/g: another file has taken its place"));
 }
 
 // A file that is whatever its descriptor is: only io_uring reads it.
 class DescriptorFile final : public File {
  public:
-  explicit DescriptorFile(int fd) : fd_(fd) {}
-  ~DescriptorFile() override { ::close(fd_); }
+  explicit DescriptorFile(int fd) : descriptor_(std::make_shared<const Descriptor>(fd)) {}
   const std::string& path() const override { return path_; }
   uint64_t size() const override { return UINT64_MAX; }
   Result<size_t> read_at(uint64_t, std::span<std::byte>) const override {
     ADD_FAILURE() << "io_uring was to read this";
     return size_t{0};
   }
-  int descriptor() const override { return fd_; }
+  Handle descriptor() const override { return descriptor_; }
 
  private:
   std::string path_ = "descriptor";
-  int fd_;
+  Handle descriptor_;
 };
 
 // A pipe: what is read from it stays in flight until somebody writes.
@@ -330,7 +359,7 @@ struct Pipe {
   bool is_drained(std::chrono::milliseconds patience) const {
     for (const auto end = std::chrono::steady_clock::now() + patience;;) {
       int left = 0;
-      EXPECT_EQ(ioctl(file->descriptor(), FIONREAD, &left), 0);
+      EXPECT_EQ(ioctl(file->descriptor()->get(), FIONREAD, &left), 0);
       if (left == 0) return true;
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

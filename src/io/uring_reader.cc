@@ -86,6 +86,7 @@ class UringReader final : public QueuedReader {
     Piece piece;
     ReadSteps steps;
     ReadSteps::Step step = {};
+    File::Handle descriptor = nullptr;  // open until the kernel is done with it
   };
 
   void wake() override;
@@ -171,16 +172,16 @@ void UringReader::advance(size_t number) {
   const File& file = *flight.piece.job->request.file;
   while (!flight.steps.done()) {
     flight.step = flight.steps.next();
-    const int fd = flight.step.direct ? file.direct_descriptor() : file.descriptor();
-    if (fd < 0) {
+    flight.descriptor = flight.step.direct ? file.direct_descriptor() : file.descriptor();
+    if (flight.descriptor == nullptr) {
       flight.steps.take(read_step(file, flight.step));
       continue;
     }
     const size_t size = std::min(flight.step.into.size(), kEntryBytesMax);
     flight.step.into = flight.step.into.first(size);
     io_uring_sqe* entry = next_entry();
-    io_uring_prep_read(entry, fd, flight.step.into.data(), static_cast<unsigned>(size),
-                       flight.step.offset);
+    io_uring_prep_read(entry, flight.descriptor->get(), flight.step.into.data(),
+                       static_cast<unsigned>(size), flight.step.offset);
     io_uring_sqe_set_data64(entry, number);
     return;
   }

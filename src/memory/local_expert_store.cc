@@ -102,7 +102,7 @@ class LocalExpertStore final : public ExpertStore {
   Status run_needs(const ExpertBatch& batch, std::span<float> outputs, const CancelToken& cancel,
                    const std::function<void()>& meanwhile);
   void lease_hits(uint32_t layer);
-  std::optional<ExpertCache::Slot> take_slot(size_t key);
+  void prepare_slot(ExpertCache::Slot slot);
   void append_reads(const ImageLayout& layout, ExpertCache::Slot slot, uint64_t tag,
                     std::vector<io::ReadRequest>& requests) const;
   void start_reads(uint32_t layer);
@@ -223,20 +223,16 @@ void LocalExpertStore::lease_hits(uint32_t layer) {
   }
 }
 
-// A slot to read into, with real memory behind it.
-std::optional<ExpertCache::Slot> LocalExpertStore::take_slot(size_t key) {
-  const std::optional<ExpertCache::Slot> slot = cache_.start_read(key);
-  if (!slot) return std::nullopt;
-  counters_.wasted_bytes += std::exchange(unused_hint_bytes_[*slot], 0);
-  if (*slot >= touched_slots_) {
-    // Some more at once, for the team to share.
-    const uint64_t some = std::max<uint64_t>(1, kTouchBytes / slot_bytes_);
-    const uint64_t end = std::min<uint64_t>(*slot + some, cache_.slot_count());
-    const uint64_t first = touched_slots_ * slot_bytes_;
-    io::touch(arena_.bytes().subspan(first, end * slot_bytes_ - first), team_);
-    touched_slots_ = uint32_t(end);
-  }
-  return slot;
+// Before a read into a slot: there is real memory behind it.
+void LocalExpertStore::prepare_slot(ExpertCache::Slot slot) {
+  counters_.wasted_bytes += std::exchange(unused_hint_bytes_[slot], 0);
+  if (slot < touched_slots_) return;
+  // Some more at once, for the team to share.
+  const uint64_t some = std::max<uint64_t>(1, kTouchBytes / slot_bytes_);
+  const uint64_t end = std::min<uint64_t>(slot + some, cache_.slot_count());
+  const uint64_t first = touched_slots_ * slot_bytes_;
+  io::touch(arena_.bytes().subspan(first, end * slot_bytes_ - first), team_);
+  touched_slots_ = uint32_t(end);
 }
 
 void LocalExpertStore::append_reads(const ImageLayout& layout, ExpertCache::Slot slot, uint64_t tag,
@@ -255,8 +251,14 @@ void LocalExpertStore::start_reads(uint32_t layer) {
   for (; next_to_read_ < needs_.size(); ++next_to_read_) {
     Need& need = needs_[next_to_read_];
     if (need.state != Need::State::Waiting) continue;
-    const std::optional<ExpertCache::Slot> slot = take_slot(key(layer, need.expert));
+    const std::optional<ExpertCache::Slot> slot = cache_.start_read(key(layer, need.expert));
     if (!slot) break;
+    if (*slot >= touched_slots_ && !requests.empty()) {
+      // Memory is made real while the disk works.
+      channel_->submit(requests);
+      requests.clear();
+    }
+    prepare_slot(*slot);
     need.slot = *slot;
     need.state = Need::State::Reading;
     ++counters_.misses;
@@ -361,8 +363,9 @@ void LocalExpertStore::follow_hints() {
     const size_t wanted = key(hinted_layer_, expert);
     if (cache_.knows(wanted)) continue;
     if (hint_reads_.under_way().size() >= kHintReadsAtMost) return;
-    const std::optional<ExpertCache::Slot> slot = take_slot(wanted);
+    const std::optional<ExpertCache::Slot> slot = cache_.start_read(wanted);
     if (!slot) return;
+    prepare_slot(*slot);
     requests.clear();
     append_reads(lay_out_image(checkpoint_.expert(hinted_layer_, expert), 0), *slot, 0, requests);
     hint_reads_.start(wanted, *slot, requests);
