@@ -113,7 +113,7 @@ Status TokenizerJson::Reader::read() {
   ondemand::object root;
   if (const simdjson::error_code code = document.get_object().get(root))
     return code == simdjson::INCORRECT_TYPE ? refuse("not a JSON object") : bad_json(code);
-  rest_ = "{";
+  rest_.push_back('{');
   TRY_STATUS(for_each_field(root, [&](std::string_view key, ondemand::value& value) -> Status {
     return key == "model" ? read_model(value) : keep(key, value);
   }));

@@ -49,10 +49,11 @@ Result<std::string> string_or_empty(const JsonValue& object, std::string_view ke
 
 Result<Role> parse_role(const JsonValue& message, const std::string& path) {
   TRY(const std::optional<std::string> role, optional_string(message, "role", path));
-  if (role == "system") return Role::System;
-  if (role == "user") return Role::User;
-  if (role == "assistant") return Role::Assistant;
-  if (role == "tool") return Role::Tool;
+  const std::string_view name = role ? std::string_view(*role) : std::string_view();
+  if (name == "system") return Role::System;
+  if (name == "user") return Role::User;
+  if (name == "assistant") return Role::Assistant;
+  if (name == "tool") return Role::Tool;
   // Some templates drop a message of another role without a word, others take it for a system
   // message.
   return fail(ErrorCode::Usage,
