@@ -2,8 +2,6 @@
 // layers and its state know.
 #pragma once
 
-#include <cstdint>
-
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/contract.h"
 #include "memory/model_sizes.h"
@@ -13,8 +11,5 @@ namespace deltafin::engine {
 // From config.json alone, or from the headers of the shards (memory/model_sizes.h).
 memory::ModelSizes footprint_of(const checkpoint::ModelContract& contract);
 memory::ModelSizes footprint_of(const checkpoint::Checkpoint& checkpoint);
-
-// What Model::activation_bytes_per_row will say, before there is a trunk to open the model with.
-uint64_t activation_bytes_per_row(const checkpoint::ModelContract& contract);
 
 }  // namespace deltafin::engine

@@ -17,6 +17,11 @@ state::Layout state_layout(const ModelContract& contract) {
   return contract.qwen() != nullptr ? qwen_state_layout(contract) : kimi_state_layout(contract);
 }
 
+uint64_t activation_bytes_per_row(const ModelContract& contract) {
+  return contract.qwen() != nullptr ? qwen_activation_bytes_per_row(contract)
+                                    : kimi_activation_bytes_per_row(contract);
+}
+
 memory::ExpertFunction expert_function(const ModelContract& contract) {
   if (contract.qwen() != nullptr) return {};  // SwiGLU
   return kimi_expert_function(*contract.kimi());

@@ -16,6 +16,9 @@ Result<std::unique_ptr<Model>> open_model(const checkpoint::ModelContract& contr
 // What one sequence of it remembers.
 state::Layout state_layout(const checkpoint::ModelContract& contract);
 
+// What Model::activation_bytes_per_row says, before there is a trunk to open the model with.
+uint64_t activation_bytes_per_row(const checkpoint::ModelContract& contract);
+
 // What its routed experts compute.
 memory::ExpertFunction expert_function(const checkpoint::ModelContract& contract);
 

@@ -59,7 +59,9 @@ class KimiModel final : public Model {
   size_t layer_count() const override { return contract_.layers.size(); }
   size_t vocab_size() const override { return config_.vocab_size; }
   const state::Layout& state_layout() const override { return layout_; }
-  uint64_t activation_bytes_per_row() const override;
+  uint64_t activation_bytes_per_row() const override {
+    return kimi_activation_bytes_per_row(contract_);
+  }
   Result<Activations> embed(Context& context, std::span<const TokenId> tokens) const override;
   Status forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
                        Activations& activations) const override;
@@ -123,16 +125,6 @@ Status KimiModel::prepare(const memory::Trunk& trunk) {
     output_residual_weight_ = attention_residual_weight(globals_.vector(TensorRole::OutputResNorm),
                                                         globals_.vector(TensorRole::OutputResProj));
   return {};
-}
-
-uint64_t KimiModel::activation_bytes_per_row() const {
-  const uint64_t hidden = config_.hidden_size;
-  const uint64_t blocks =
-      has_attention_residuals() ? (layer_count() - 1) / *config_.attn_res_block_size + 1 : 0;
-  const uint64_t layer =
-      std::max({kda_workspace_per_row(config_), mla_workspace_per_row(config_),
-                moe_workspace_per_row(moe_), 3 * uint64_t{config_.dense_intermediate_size}});
-  return ((blocks + 6) * hidden + layer) * sizeof(float);
 }
 
 Result<Activations> KimiModel::embed(Context& context, std::span<const TokenId> tokens) const {
@@ -260,6 +252,17 @@ state::Layout kimi_state_layout(const ModelContract& contract) {
     }
   }
   return layout;
+}
+
+uint64_t kimi_activation_bytes_per_row(const ModelContract& contract) {
+  const KimiConfig& config = *contract.kimi();
+  const uint64_t blocks = config.attn_res_block_size
+                              ? (contract.layers.size() - 1) / *config.attn_res_block_size + 1
+                              : 0;
+  const uint64_t layer = std::max({kda_workspace_per_row(config), mla_workspace_per_row(config),
+                                   moe_workspace_per_row(moe_shape(config)),
+                                   3 * uint64_t{config.dense_intermediate_size}});
+  return ((blocks + kVectorsOfARow) * config.hidden_size + layer) * sizeof(float);
 }
 
 memory::ExpertFunction kimi_expert_function(const KimiConfig& config) {

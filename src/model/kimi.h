@@ -17,5 +17,6 @@ Result<std::unique_ptr<Model>> open_kimi(const checkpoint::ModelContract& contra
 
 state::Layout kimi_state_layout(const checkpoint::ModelContract& contract);
 memory::ExpertFunction kimi_expert_function(const checkpoint::KimiConfig& config);
+uint64_t kimi_activation_bytes_per_row(const checkpoint::ModelContract& contract);
 
 }  // namespace deltafin::model

@@ -60,6 +60,9 @@ struct Activations {
   std::vector<OwnedRows> blocks;  // AttnRes: earlier vectors, oldest first
 };
 
+// Of the running vector, and of what a layer holds beside its own scratch, in hidden sizes.
+inline constexpr uint64_t kVectorsOfARow = 6;
+
 class Model {
  public:
   virtual ~Model() = default;

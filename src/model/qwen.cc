@@ -45,7 +45,9 @@ class QwenModel final : public Model {
   size_t layer_count() const override { return contract_.layers.size(); }
   size_t vocab_size() const override { return config_.vocab_size; }
   const state::Layout& state_layout() const override { return layout_; }
-  uint64_t activation_bytes_per_row() const override;
+  uint64_t activation_bytes_per_row() const override {
+    return qwen_activation_bytes_per_row(contract_);
+  }
   Result<Activations> embed(Context& context, std::span<const TokenId> tokens) const override;
   Status forward_layer(Context& context, size_t layer, std::span<const Segment> segments,
                        Activations& activations) const override;
@@ -71,13 +73,6 @@ class QwenModel final : public Model {
   MoeShape moe_;
   GroupedQueryAttention attention_;
 };
-
-uint64_t QwenModel::activation_bytes_per_row() const {
-  const uint64_t layer =
-      std::max({gated_delta_net_workspace_per_row(config_), attention_.workspace_per_row(),
-                moe_workspace_per_row(moe_), 3 * uint64_t{config_.dense_intermediate_size}});
-  return (6 * uint64_t{config_.hidden_size} + layer) * sizeof(float);
-}
 
 Result<Activations> QwenModel::embed(Context& context, std::span<const TokenId> tokens) const {
   return embed_tokens(context, tokens, config_.hidden_size);
@@ -163,6 +158,14 @@ state::Layout qwen_state_layout(const ModelContract& contract) {
     }
   }
   return layout;
+}
+
+uint64_t qwen_activation_bytes_per_row(const ModelContract& contract) {
+  const QwenConfig& config = *contract.qwen();
+  const uint64_t layer = std::max(
+      {gated_delta_net_workspace_per_row(config), GroupedQueryAttention(config).workspace_per_row(),
+       moe_workspace_per_row(moe_shape(config)), 3 * uint64_t{config.dense_intermediate_size}});
+  return (kVectorsOfARow * config.hidden_size + layer) * sizeof(float);
 }
 
 }  // namespace deltafin::model

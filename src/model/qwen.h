@@ -14,5 +14,6 @@ std::unique_ptr<Model> open_qwen(const checkpoint::ModelContract& contract,
                                  const memory::Trunk& trunk);
 
 state::Layout qwen_state_layout(const checkpoint::ModelContract& contract);
+uint64_t qwen_activation_bytes_per_row(const checkpoint::ModelContract& contract);
 
 }  // namespace deltafin::model

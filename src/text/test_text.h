@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "text/utf8.h"
 
 namespace deltafin::text {
 
@@ -44,25 +45,6 @@ inline std::string rank_file_of(const std::vector<std::string>& tokens) {
   for (size_t i = 0; i < tokens.size(); ++i)
     text += base64(tokens[i]) + " " + std::to_string(i) + "\n";
   return text;
-}
-
-inline void append_utf8(char32_t c, std::string& text) {
-  const auto trail = [&](unsigned shift) { text += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
-  if (c < 0x80) {
-    text += static_cast<char>(c);
-  } else if (c < 0x800) {
-    text += static_cast<char>(0xC0 | c >> 6);
-    trail(0);
-  } else if (c < 0x10000) {
-    text += static_cast<char>(0xE0 | c >> 12);
-    trail(6);
-    trail(0);
-  } else {
-    text += static_cast<char>(0xF0 | c >> 18);
-    trail(12);
-    trail(6);
-    trail(0);
-  }
 }
 
 inline bool is_surrogate(char32_t c) { return c >= 0xD800 && c < 0xE000; }

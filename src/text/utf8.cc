@@ -57,6 +57,25 @@ char32_t decode_utf8(std::string_view bytes) {
   return value;
 }
 
+void append_utf8(char32_t c, std::string& text) {
+  const auto trail = [&](unsigned shift) { text += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
+  if (c < 0x80) {
+    text += static_cast<char>(c);
+  } else if (c < 0x800) {
+    text += static_cast<char>(0xC0 | c >> 6);
+    trail(0);
+  } else if (c < 0x10000) {
+    text += static_cast<char>(0xE0 | c >> 12);
+    trail(6);
+    trail(0);
+  } else {
+    text += static_cast<char>(0xF0 | c >> 18);
+    trail(12);
+    trail(6);
+    trail(0);
+  }
+}
+
 std::optional<size_t> find_ill_formed(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {

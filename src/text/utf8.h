@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace deltafin::text {
@@ -27,6 +28,9 @@ Utf8Step next_utf8(std::string_view bytes);
 
 // The code point at the start of `bytes`, where next_utf8 says Complete.
 char32_t decode_utf8(std::string_view bytes);
+
+// Appends the bytes of a code point that is no surrogate.
+void append_utf8(char32_t c, std::string& text);
 
 // The offset of the first byte that belongs to no well-formed code point; nothing when all do.
 std::optional<size_t> find_ill_formed(std::string_view text);

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "engine/footprint.h"
+#include "model/family.h"
 #include "support/engine_fixture.h"
 #include "support/golden.h"
 
@@ -86,7 +86,7 @@ TEST(Engine, NeedsAsMuchForARowAsThePlanSays) {
                                  "tests/golden/tiny-qwen3-moe", "tests/golden/tiny-qwen3.5-moe"}) {
     constexpr uint64_t kBudget = 1ull << 50;
     EngineFixture fixture(test::source_path(checkpoint), {.activation_bytes = kBudget});
-    const uint64_t planned = activation_bytes_per_row(fixture.engine().contract());
+    const uint64_t planned = model::activation_bytes_per_row(fixture.engine().contract());
     EXPECT_EQ(fixture.engine().prefill_rows(), kBudget / planned) << checkpoint;
   }
 }

@@ -11,25 +11,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-void append_code_point(char32_t c, std::string& text) {
-  const auto trail = [&](unsigned shift) { text += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
-  if (c < 0x80) {
-    text += static_cast<char>(c);
-  } else if (c < 0x800) {
-    text += static_cast<char>(0xC0 | c >> 6);
-    trail(0);
-  } else if (c < 0x10000) {
-    text += static_cast<char>(0xE0 | c >> 12);
-    trail(6);
-    trail(0);
-  } else {
-    text += static_cast<char>(0xF0 | c >> 18);
-    trail(12);
-    trail(6);
-    trail(0);
-  }
-}
-
 class Parser {
  public:
   Parser(std::string_view text, JsonDialect dialect) : text_(text), dialect_(dialect) {}
@@ -193,7 +174,7 @@ class Parser {
       at_ = begin;
       return wrong("is a lone surrogate, which UTF-8 cannot hold");
     }
-    append_code_point(c, string);
+    append_utf8(c, string);
     return {};
   }
 
