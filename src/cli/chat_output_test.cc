@@ -20,7 +20,8 @@ class ChatOutputTest : public testing::Test {
   }
   std::string feed(ChatOutput& output, const std::string& text) {
     std::string answer;
-    for (const TokenId id : tokenizer_->encode(text, SpecialTokens::Parse).value()) {
+    const auto ids = tokenizer_->encode(text, SpecialTokens::Parse).value();
+    for (const TokenId id : ids) {
       answer += output.push(id);
     }
     return answer;

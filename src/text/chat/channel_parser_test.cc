@@ -210,7 +210,8 @@ TEST(TokenChannels, TextThatOnlySpellsAMarkerIsText) {
   TokenChannels channels = TokenChannels::create(*tokenizer, kK3).value();
   WholeOutput whole;
   const auto feed = [&](const std::string& text, SpecialTokens mode) {
-    for (const TokenId id : tokenizer->encode(text, mode).value()) {
+    const auto ids = tokenizer->encode(text, mode).value();
+    for (const TokenId id : ids) {
       whole.add(channels.push(id).value());
     }
   };

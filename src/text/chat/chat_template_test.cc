@@ -194,7 +194,8 @@ TEST(ChatTemplate, NothingThatAUserWritesBecomesStructure) {
       }
       const auto segments = chat_template.render(filled, {}).value();
       std::vector<TokenId> ids;
-      for (const TokenId id : encode_segments(*tokenizer, segments).value()) {
+      const auto ids = encode_segments(*tokenizer, segments).value();
+      for (const TokenId id : ids) {
         if (tokenizer->is_special(id)) ids.push_back(id);
       }
       EXPECT_NE(joined(segments).find(words), std::string::npos);
