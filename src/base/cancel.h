@@ -11,6 +11,8 @@ class CancelToken {
  public:
   // Safe inside a signal handler: one lock-free store.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  // For the next piece of work, when whoever was told to stop has stopped.
+  void reset() { cancelled_.store(false, std::memory_order_relaxed); }
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
   // For use in TRY_STATUS between two tiles of work.

@@ -8,6 +8,7 @@
 #include <array>
 #include <new>
 
+#include "cli/chat_command.h"
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
 #include "cli/logits_command.h"
@@ -32,6 +33,7 @@ struct Command {
 };
 
 constexpr std::array kCommands = {
+    Command{"chat", "talk with a model; deltafin MODEL does the same", chat_command},
     Command{"run", "continue a prompt", run_command},
     Command{"inspect", "what a checkpoint is, how big, and whether it is complete",
             inspect_command},
@@ -44,7 +46,8 @@ constexpr std::array kCommands = {
 
 std::string overview() {
   std::string text =
-      "usage: deltafin COMMAND MODEL [options]\n\n"
+      "usage: deltafin COMMAND MODEL [options]\n"
+      "       deltafin MODEL [options]\n\n"
       "Runs mixture-of-experts models that are larger than memory, exactly, from their original\n"
       "checkpoints. MODEL is a checkpoint directory, or demo for the bundled model.\n\ncommands\n";
   for (const Command& command : kCommands)
@@ -52,7 +55,7 @@ std::string overview() {
   return text +
          "\n  deltafin COMMAND --help   the options of a command, with examples\n"
          "  deltafin --version\n\nexample\n"
-         "  deltafin run demo --prompt \"The capital of France is\"\n";
+         "  deltafin demo\n";
 }
 
 std::vector<std::string> words_for_suggestions() {
@@ -67,14 +70,7 @@ bool names_a_model(const std::string& word) {
 }
 
 // The first word is none of our commands.
-std::unexpected<Error> refuse_command(const std::string& word, const std::string& next_word) {
-  const bool is_chat = word == "chat";
-  if (is_chat || names_a_model(word)) {
-    const std::string model = !is_chat ? word : next_word.empty() ? kBundledModel : next_word;
-    return fail(
-        ErrorCode::Usage,
-        fmt::format("chat is not there yet\n  try: deltafin run {} --prompt \"...\"", model));
-  }
+std::unexpected<Error> refuse_command(const std::string& word) {
   const std::optional<std::string> meant = closest(word, words_for_suggestions());
   return fail(ErrorCode::Usage,
               fmt::format("there is no {} {}{}", word.starts_with('-') ? "option" : "command", word,
@@ -90,7 +86,8 @@ Result<int> dispatch(const std::vector<std::string>& arguments, CancelToken& can
   if (word == "--help" || word == "-h" || word == "help") return print(overview());
   for (const Command& command : kCommands)
     if (word == command.name) return command.run(rest, cancel);
-  return refuse_command(word, rest.empty() ? "" : rest.front());
+  if (names_a_model(word)) return chat_command(arguments, cancel);
+  return refuse_command(word);
 }
 
 // A parent may have closed them, and then the first file we open would be taken for standard

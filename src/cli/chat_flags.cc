@@ -48,6 +48,10 @@ void ChatFlags::declare(CommandLine& line) {
               "the prompt is a message of a user: the model's own template is put around it, and "
               "only the answer is printed",
               chat);
+  declare_for_chat(line);
+}
+
+void ChatFlags::declare_for_chat(CommandLine& line) {
   line.flag("--system", "TEXT", "a system message in front of it", text_into(system));
   line.flag("--thinking", "on|off", "whether the model reasons first (default: its template's)",
             switch_into(thinking));
@@ -83,34 +87,49 @@ Status ChatFlags::check(const PromptFlags& prompt, const StateFlags& state) cons
   return fail(ErrorCode::Usage, fmt::format("{} is for --chat only\n  add --chat", given));
 }
 
-Result<ChatPrompt> make_chat_prompt(const ChatFlags& flags, const std::string& message,
-                                    const text::Tokenizer& tokenizer, const io::Storage& storage,
-                                    const std::string& directory) {
-  if (message.empty())
-    return fail(ErrorCode::Usage, "--chat: the message is empty; it needs at least one character");
-  ChatPrompt prompt{};
-  TRY(prompt.chat_template, template_of(flags, storage, directory));
-  TRY_STATUS(text::check_vocabulary(*prompt.chat_template, tokenizer));
-  TRY_STATUS(check_options(flags, *prompt.chat_template));
-  prompt.options.thinking = flags.thinking;
-  prompt.options.effort = flags.effort;
+Result<ChatSetup> make_chat_setup(const ChatFlags& flags, const text::Tokenizer& tokenizer,
+                                  const io::Storage& storage, const std::string& directory) {
+  ChatSetup setup{};
+  TRY(setup.chat_template, template_of(flags, storage, directory));
+  TRY_STATUS(text::check_vocabulary(*setup.chat_template, tokenizer));
+  TRY_STATUS(check_options(flags, *setup.chat_template));
+  setup.options.thinking = flags.thinking;
+  setup.options.effort = flags.effort;
+  TRY(const std::vector<TokenId> end,
+      tokenizer.encode(setup.chat_template->end_of_turn, text::SpecialTokens::Parse));
+  setup.end_of_turn = end.front();  // the only one, says check_vocabulary()
+  return setup;
+}
+
+text::Conversation beginning_of_chat(const ChatFlags& flags) {
   text::Conversation conversation;
   if (flags.system) {
     text::Message& system = conversation.messages.emplace_back();
     system.role = text::Role::System;
     system.content = *flags.system;
   }
+  return conversation;
+}
+
+Result<std::vector<TokenId>> conversation_tokens(const ChatSetup& setup,
+                                                 const text::Tokenizer& tokenizer,
+                                                 const text::Conversation& conversation) {
+  TRY(const std::vector<text::Segment> segments,
+      setup.chat_template->render(conversation, setup.options));
+  return text::encode_segments(tokenizer, segments);
+}
+
+Result<ChatPrompt> make_chat_prompt(const ChatFlags& flags, const std::string& message,
+                                    const text::Tokenizer& tokenizer, const io::Storage& storage,
+                                    const std::string& directory) {
+  if (message.empty())
+    return fail(ErrorCode::Usage, "--chat: the message is empty; it needs at least one character");
+  TRY(ChatSetup setup, make_chat_setup(flags, tokenizer, storage, directory));
+  text::Conversation conversation = beginning_of_chat(flags);
   conversation.messages.emplace_back().content = message;
-  Result<std::vector<text::Segment>> segments =
-      prompt.chat_template->render(conversation, prompt.options);
-  if (!segments) return std::unexpected(std::move(segments).error().within("--chat"));
-  Result<std::vector<TokenId>> ids = text::encode_segments(tokenizer, *segments);
+  Result<std::vector<TokenId>> ids = conversation_tokens(setup, tokenizer, conversation);
   if (!ids) return std::unexpected(std::move(ids).error().within("--chat"));
-  prompt.ids = *std::move(ids);
-  TRY(const std::vector<TokenId> end,
-      tokenizer.encode(prompt.chat_template->end_of_turn, text::SpecialTokens::Parse));
-  prompt.end_of_turn = end.front();  // the only one, says check_vocabulary()
-  return prompt;
+  return ChatPrompt{std::move(setup), *std::move(ids)};
 }
 
 }  // namespace deltafin::cli

@@ -1,4 +1,4 @@
-// run --chat: the prompt as a message of a user, the output as an answer.
+// run --chat and chat: messages of a user as a prompt, the output as an answer.
 #pragma once
 
 #include <optional>
@@ -21,24 +21,42 @@ struct ChatFlags {
   std::optional<bool> thinking;
   bool show_reasoning = false;
 
-  // The flags must outlive the command line's parse().
+  // With --chat itself, or for a command that is a chat anyway. The flags must outlive the command
+  // line's parse().
   void declare(CommandLine& line);
+  void declare_for_chat(CommandLine& line);
   // Errors: Usage, for a flag that is only for --chat without it, and for one that cannot be with
   // it: ids, control tokens in the prompt, a loaded state.
   Status check(const PromptFlags& prompt, const StateFlags& state) const;
 };
 
-// A conversation of one message, ready for the model.
-struct ChatPrompt {
+// How one talks to a model.
+struct ChatSetup {
   const text::ChatTemplate* chat_template;
   text::ChatOptions options;
-  std::vector<TokenId> ids;
   TokenId end_of_turn;
 };
 
-// `message` is the user's. Errors: Usage, for an empty message, an unknown name of a template, an
-// effort that the template does not know, a vocabulary without its control tokens; BadModel, for a
-// directory whose template is unknown; Io.
+// Errors: Usage, for an unknown name of a template, an effort that the template does not know, a
+// vocabulary without its control tokens; BadModel, for a directory whose template is unknown; Io.
+Result<ChatSetup> make_chat_setup(const ChatFlags& flags, const text::Tokenizer& tokenizer,
+                                  const io::Storage& storage, const std::string& directory);
+
+// What stands in front of the first message: --system, or nothing.
+text::Conversation beginning_of_chat(const ChatFlags& flags);
+
+// The whole conversation as the template writes it, ending where the model begins its answer.
+// Errors: Usage, from the template or Tokenizer::encode.
+Result<std::vector<TokenId>> conversation_tokens(const ChatSetup& setup,
+                                                 const text::Tokenizer& tokenizer,
+                                                 const text::Conversation& conversation);
+
+// A conversation of one message, ready for the model.
+struct ChatPrompt : ChatSetup {
+  std::vector<TokenId> ids;
+};
+
+// `message` is the user's. Errors: Usage, for an empty message; those of the functions above.
 Result<ChatPrompt> make_chat_prompt(const ChatFlags& flags, const std::string& message,
                                     const text::Tokenizer& tokenizer, const io::Storage& storage,
                                     const std::string& directory);

@@ -2,17 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "cli/messages.h"
+#include "cli/units.h"
+
 namespace deltafin::cli {
 
 namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 }
 
-Result<ChatOutput> ChatOutput::create(const text::Tokenizer& tokenizer, const ChatPrompt& prompt,
+Result<ChatOutput> ChatOutput::create(const text::Tokenizer& tokenizer, const ChatSetup& setup,
                                       Sink reasoning, bool dimmed) {
-  const text::ChannelSetup setup{
-      prompt.chat_template->channels, prompt.chat_template->start(prompt.options), {}};
-  TRY(text::TokenChannels channels, text::TokenChannels::create(tokenizer, setup));
+  const text::ChannelSetup channel_setup{
+      setup.chat_template->channels, setup.chat_template->start(setup.options), {}};
+  TRY(text::TokenChannels channels, text::TokenChannels::create(tokenizer, channel_setup));
   return ChatOutput(std::move(channels), std::move(reasoning), dimmed);
 }
 
@@ -55,6 +58,18 @@ void ChatOutput::end_shown_reasoning() {
   if (!is_showing_) return;
   is_showing_ = false;
   show_(reasoning_.ends_with('\n') ? "" : "\n");
+}
+
+void warn_of_what_is_not_in_the_answer(const engine::GenerationResult& result,
+                                       const ChatOutput& chat) {
+  for (const text::ParsedCall& call : chat.calls()) {
+    warn(fmt::format("the model called the tool \"{}\", and there are none", call.name));
+  }
+  if (result.reason == engine::StopReason::MaxTokens &&
+      chat.channel() == text::Channel::Reasoning) {
+    warn(fmt::format("--max-tokens {} ended within the reasoning: there is no answer",
+                     with_separators(result.tokens.size())));
+  }
 }
 
 }  // namespace deltafin::cli

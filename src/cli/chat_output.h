@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cli/chat_flags.h"
+#include "engine/generate.h"
 #include "text/chat/channel_parser.h"
 #include "text/tokenizer.h"
 
@@ -19,7 +20,7 @@ class ChatOutput {
 
   // `tokenizer` must outlive it. `reasoning` is where reasoning is shown; empty: nowhere. `dimmed`:
   // in the dim letters of a terminal. Errors: as Tokenizer::encode.
-  static Result<ChatOutput> create(const text::Tokenizer& tokenizer, const ChatPrompt& prompt,
+  static Result<ChatOutput> create(const text::Tokenizer& tokenizer, const ChatSetup& setup,
                                    Sink reasoning, bool dimmed);
 
   // The part of the answer that has become certain with this token. One that the tokenizer does not
@@ -48,5 +49,9 @@ class ChatOutput {
   std::string reasoning_;
   std::vector<text::ParsedCall> calls_;
 };
+
+// Warns of what a reader of the answer alone would miss.
+void warn_of_what_is_not_in_the_answer(const engine::GenerationResult& result,
+                                       const ChatOutput& chat);
 
 }  // namespace deltafin::cli

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "checkpoint/config_fields.h"
 #include "checkpoint/json_document.h"
@@ -56,6 +58,18 @@ Result<GenerationDefaults> load_generation_defaults(const io::Storage& storage,
   Result<GenerationDefaults> defaults = parse_generation_defaults(text);
   if (!defaults) return std::unexpected(std::move(defaults).error().within(path));
   return defaults;
+}
+
+std::vector<TokenId> stop_tokens(const GenerationDefaults& defaults,
+                                 std::optional<TokenId> eos_token_id,
+                                 std::optional<TokenId> end_of_turn) {
+  std::vector<TokenId> ids = defaults.eos_ids;
+  if (eos_token_id) ids.push_back(*eos_token_id);
+  if (end_of_turn) ids.push_back(*end_of_turn);
+  std::ranges::sort(ids);
+  const auto repeated = std::ranges::unique(ids);
+  ids.erase(repeated.begin(), repeated.end());
+  return ids;
 }
 
 }  // namespace deltafin::cli

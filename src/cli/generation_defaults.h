@@ -27,4 +27,10 @@ Result<GenerationDefaults> parse_generation_defaults(std::string_view json);
 Result<GenerationDefaults> load_generation_defaults(const io::Storage& storage,
                                                     const std::string& directory);
 
+// The tokens that end a text: those of the file, the one of config.json if there is one, in a chat
+// the end of the model's turn; each once.
+std::vector<TokenId> stop_tokens(const GenerationDefaults& defaults,
+                                 std::optional<TokenId> eos_token_id,
+                                 std::optional<TokenId> end_of_turn);
+
 }  // namespace deltafin::cli

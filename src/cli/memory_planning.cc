@@ -26,16 +26,22 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
   TRY(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::open(storage, directory));
   memory::ModelSizes sizes = engine::footprint_of(checkpoint);
   sizes.overhead_bytes += workload.output_bytes;
+  // A fork shares all but what changes: recurrent states, and the last page of each cache.
+  sizes.overhead_bytes +=
+      workload.kept_forks *
+      (sizes.state_fixed_bytes + state::kPagePositions * sizes.state_bytes_per_position);
   // --max-tokens may be any number; a sequence ends where the model's positions do.
-  const uint64_t before = workload.loaded_positions + workload.prompt_rows;
-  const uint64_t wanted = checked_add(before, workload.answer_rows).value_or(UINT64_MAX);
+  const uint64_t before =
+      workload.context ? 0 : workload.loaded_positions + workload.prompt_rows;
+  const uint64_t wanted = workload.context.value_or(
+      checked_add(before, workload.answer_rows).value_or(UINT64_MAX));
   const memory::PlanRequest request = {
       .budget_bytes = budget.bytes,
       .context = std::min(wanted, std::max(checkpoint.contract().max_positions, uint64_t{1})),
       .prompt_rows = workload.prompt_rows,
       .expert_cache_bytes = flags.expert_cache_bytes,
       .prefill_rows = flags.prefill_rows,
-      .context_flag = "--max-tokens",
+      .context_flag = workload.context ? "--context" : "--max-tokens",
       .context_before_flag = before,
       .budget_reason = flags.memory ? "" : budget.reason};
   Result<memory::Plan> made = make_plan(sizes, request);

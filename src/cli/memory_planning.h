@@ -27,6 +27,9 @@ struct Workload {
   uint64_t prompt_rows = 1;
   uint64_t answer_rows = 0;   // at most
   uint64_t output_bytes = 0;  // kept beside everything else
+  uint64_t kept_forks = 0;    // of the sequence, that hold an earlier state of it
+  // The positions that --context says, whatever the others are; without it these count.
+  std::optional<uint64_t> context = std::nullopt;
 };
 
 // The plan for what --memory allows, or without that flag for what this process may use, with the

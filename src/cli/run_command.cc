@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -135,18 +134,6 @@ Result<std::unique_ptr<text::Tokenizer>> find_tokenizer(const io::Storage& stora
   return nullptr;
 }
 
-std::vector<TokenId> stop_tokens(const RunFlags& flags, const Preparation& ready,
-                                 const GenerationDefaults& defaults) {
-  if (flags.ignore_eos) return {};
-  std::vector<TokenId> ids = defaults.eos_ids;
-  if (ready.contract.eos_token_id) ids.push_back(*ready.contract.eos_token_id);
-  if (ready.chat) ids.push_back(ready.chat->end_of_turn);
-  std::ranges::sort(ids);
-  const auto repeated = std::ranges::unique(ids);
-  ids.erase(repeated.begin(), repeated.end());
-  return ids;
-}
-
 Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
   const io::PosixStorage storage;
   Preparation ready;
@@ -167,7 +154,11 @@ Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
         prompt_tokens(flags.prompt, text, ready.tokenizer.get(), ready.contract));
   }
   ready.request.max_tokens = flags.max_tokens.value_or(kMaxTokens);
-  ready.request.stop_tokens = stop_tokens(flags, ready, defaults);
+  if (!flags.ignore_eos) {
+    ready.request.stop_tokens =
+        stop_tokens(defaults, ready.contract.eos_token_id,
+                    ready.chat ? std::optional(ready.chat->end_of_turn) : std::nullopt);
+  }
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
   if (flags.state.is_given()) {
     TRY(ready.owner, state_owner(storage, ready.directory));
@@ -254,7 +245,9 @@ Result<std::optional<StateReport>> end_sequence(std::optional<PublishedFile>& fi
     warn(fmt::format("--save-state: {} is not written: no token has been read", file->path()));
     return std::nullopt;
   }
-  TRY(const StateReport report, save_state(*file, *ready.owner, sequence, next));
+  Result<StateReport> saved = save_state(*file, *ready.owner, sequence, next);
+  if (!saved) return std::unexpected(std::move(saved).error().within("--save-state"));
+  const StateReport& report = *saved;
   std::string text =
       fmt::format("saved {} tokens to {}", with_separators(report.counts.tokens), report.file);
   if (report.counts.waiting > 1)
@@ -289,18 +282,6 @@ Result<std::optional<ChatOutput>> open_chat_output(const RunFlags& flags,
   return std::optional(std::move(output));
 }
 
-// What a reader of the answer alone would miss.
-void say_what_is_not_in_the_answer(const RunReport& report, const ChatOutput& chat) {
-  for (const text::ParsedCall& call : chat.calls()) {
-    warn(fmt::format("the model called the tool \"{}\", and there are none", call.name));
-  }
-  if (report.result.reason == engine::StopReason::MaxTokens &&
-      chat.channel() == text::Channel::Reasoning) {
-    warn(fmt::format("--max-tokens {} ended within the reasoning: there is no answer",
-                     with_separators(report.result.tokens.size())));
-  }
-}
-
 RunReport make_report(const Preparation& ready, LoadedModel& model,
                       const engine::Sequence& sequence, const RunListener& listener,
                       engine::GenerationResult result) {
@@ -332,10 +313,7 @@ RunReport make_report(const Preparation& ready, LoadedModel& model,
 void say_what_is_worth_knowing(const RunFlags& flags, const Preparation& ready) {
   const std::string warning = unknown_fields_warning(ready.contract);
   if (!warning.empty()) warn(warning);
-  const engine::SamplingParameters& sampling = ready.request.sampling;
-  if (sampling.temperature > 0 && !flags.sampling.seed)
-    write_to_standard_error(
-        fmt::format("seed {} (the same text again: --seed {})\n", sampling.seed, sampling.seed));
+  write_to_standard_error(seed_note(flags.sampling, ready.request.sampling));
 }
 
 void say_what_stopped_it(const RunReport& report) {
@@ -392,7 +370,7 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
   if (chat) {
     report.chat =
         ChatReport{std::string(ready.chat->chat_template->name), chat->reasoning(), chat->calls()};
-    say_what_is_not_in_the_answer(report, *chat);
+    warn_of_what_is_not_in_the_answer(report.result, *chat);
   }
   if (flags.logits_digest)
     report.digest = LogitsDigestLine{.sha256 = digest.hex(), .row_count = digest.row_count()};

@@ -126,4 +126,10 @@ nlohmann::ordered_json to_json(const SamplingParameters& p) {
   return json;
 }
 
+std::string seed_note(const SamplingFlags& flags, const engine::SamplingParameters& parameters) {
+  if (parameters.temperature <= 0 || flags.seed) return "";
+  return fmt::format("seed {} (the same text again: --seed {})\n", parameters.seed,
+                     parameters.seed);
+}
+
 }  // namespace deltafin::cli

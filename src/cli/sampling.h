@@ -32,6 +32,9 @@ Result<engine::SamplingParameters> combine(const SamplingFlags& flags,
 // A seed that differs from run to run, short enough to type.
 uint64_t draw_seed();
 
+// A line that says which seed was drawn; empty where none was, or it does not matter.
+std::string seed_note(const SamplingFlags& flags, const engine::SamplingParameters& parameters);
+
 // "greedy", or "temperature 0.6, top-p 0.95, seed 7": what is not neutral.
 std::string describe(const engine::SamplingParameters& parameters);
 nlohmann::ordered_json to_json(const engine::SamplingParameters& parameters);

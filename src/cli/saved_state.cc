@@ -86,7 +86,7 @@ Result<StateReport> save_state(PublishedFile& file, const state::SnapshotOwner& 
                                           return file.append(bytes);
                                         });
   if (status) status = file.publish();
-  if (!status) return std::unexpected(std::move(status).error().within("--save-state"));
+  if (!status) return std::unexpected(std::move(status).error());
   return report;
 }
 

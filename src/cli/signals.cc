@@ -52,4 +52,12 @@ const char* stop_signal_name() {
   }
 }
 
+bool forget_interrupt() {
+  if (stop_signal.load() == SIGTERM) return false;
+  // In this order: a Ctrl-C between the two ends the process rather than be lost half.
+  stop_token.reset();
+  stop_signal.store(0);
+  return true;
+}
+
 }  // namespace deltafin::cli

@@ -14,4 +14,8 @@ CancelToken& install_signal_handlers();
 // The signal that set the token: "Ctrl-C" for SIGINT, "SIGTERM"; null when none came.
 const char* stop_signal_name();
 
+// The work that was stopped is over and the program goes on, as if no signal had come: for a Ctrl-C
+// only. Returns whether it was one, or none; SIGTERM stays.
+bool forget_interrupt();
+
 }  // namespace deltafin::cli
