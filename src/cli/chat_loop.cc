@@ -178,7 +178,8 @@ Status ChatLoop::save(const std::string& file) {
 }
 
 Status ChatLoop::load(const std::string& file) {
-  TRY(const std::string json, read_prompt_file(file, wiring_.cancel));
+  // The name of a file, and never standard input.
+  TRY(const std::string json, read_prompt_file(file == "-" ? "./-" : file, wiring_.cancel));
   const Status loaded = wiring_.session.load_json(json);
   if (!loaded) {
     Error error = loaded.error();

@@ -31,9 +31,9 @@ struct TurnCost {
 
 class ChatTimeline {
  public:
-  // At most so many states beside that of the last turn are alive: at its border, and, while a
-  // turn is computed, before it.
-  static constexpr uint64_t kForks = 2;
+  // At most so many states beside the newest are alive: at the border of the last turn, and, while
+  // a turn is computed, that of the turn before and its border.
+  static constexpr uint64_t kForks = 3;
 
   // `engine` must outlive it.
   explicit ChatTimeline(engine::Engine& engine) : engine_(engine), now_(engine.new_sequence()) {}

@@ -20,16 +20,15 @@ TEST(Help, OfTheProgramListsTheCommandsThatExist) {
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
     EXPECT_THAT(outcome.out,
-                AllOf(HasSubstr("\n  run "), HasSubstr("\n  inspect "), HasSubstr("\n  logits "),
+                AllOf(HasSubstr("\n  chat "), HasSubstr("\n  run "), HasSubstr("\n  inspect "), HasSubstr("\n  logits "),
                       HasSubstr("\n  plan "), HasSubstr("\n  tokenize "), HasSubstr("\n  doctor "),
                       HasSubstr("--version")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("serve")));
-    EXPECT_THAT(outcome.out, Not(HasSubstr("chat")));
   }
 }
 
 TEST(Help, OfEachCommandHasExamples) {
-  for (const std::string command : {"run", "inspect", "plan", "logits", "tokenize", "doctor"}) {
+  for (const std::string command : {"chat", "run", "inspect", "plan", "logits", "tokenize", "doctor"}) {
     const Outcome outcome = run_program({command, "--help"});
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
@@ -84,9 +83,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"frobnicate"}, "there is no command frobnicate", "see: deltafin --help"},
         Mistake{{"--verison"}, "there is no option --verison", "did you mean --version?"},
         Mistake{{""}, "there is no command", "see: deltafin --help"},
-        Mistake{{"demo"}, "chat is not there yet", "try: deltafin run demo --prompt"},
-        Mistake{{"./some/model"}, "chat is not there yet", "deltafin run ./some/model"},
-        Mistake{{"chat", "demo"}, "chat is not there yet", "deltafin run demo"}));
+        Mistake{{"chat"}, "chat needs a MODEL", "a checkpoint directory, or demo"},
+        Mistake{{"chat", "demo", "--prompt", "x"}, "chat has no option --prompt", ""},
+        Mistake{{"demo", "--sistem", "x"}, "chat has no option --sistem", "mean --system?"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Flags, Usage,
