@@ -62,7 +62,7 @@ struct ChatPreparation {
   std::string directory;
   checkpoint::ModelContract contract;
   std::unique_ptr<text::Tokenizer> tokenizer;
-  ChatSetup setup;
+  ChatSetup setup{};
   engine::EngineOptions options;
   ReaderChoice reader;
   engine::GenerateRequest request;  // without a prompt
@@ -98,9 +98,8 @@ Result<ChatPreparation> prepare(const ChatCommandFlags& flags) {
       stop_tokens(defaults, ready.contract.eos_token_id, ready.setup.end_of_turn);
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
   TRY(ready.owner, state_owner(storage, ready.directory));
-  const Workload workload{.prompt_rows = ready.context,
-                          .kept_forks = ChatTimeline::kForks,
-                          .context = ready.context};
+  const Workload workload{
+      .prompt_rows = ready.context, .kept_forks = ChatTimeline::kForks, .context = ready.context};
   TRY_STATUS(plan_memory(flags.engine, ready.directory, workload, ready.options));
   return ready;
 }

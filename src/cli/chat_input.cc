@@ -66,11 +66,11 @@ Result<ChatInput> parse_chat_input(std::string_view text) {
   for (const CommandForm& form : kForms) {
     if (name != form.name) continue;
     if (form.takes_file == !rest.empty()) return ChatCommand{form.kind, std::string(rest)};
-    return fail(ErrorCode::Usage,
-                form.takes_file
-                    ? fmt::format("{} needs the name of a file\n  {}", name, usage_of(form))
-                    : fmt::format("{} takes nothing, and found \"{}\"\n  leave that out", name,
-                                  rest));
+    return fail(
+        ErrorCode::Usage,
+        form.takes_file
+            ? fmt::format("{} needs the name of a file\n  {}", name, usage_of(form))
+            : fmt::format("{} takes nothing, and found \"{}\"\n  leave that out", name, rest));
   }
   return refuse_name(name);
 }

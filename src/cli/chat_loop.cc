@@ -30,6 +30,10 @@ std::string tokens(uint64_t count) {
   return fmt::format("{} {}", with_separators(count), count == 1 ? "token" : "tokens");
 }
 
+std::string turns(uint64_t count) {
+  return fmt::format("{} {}", with_separators(count), count == 1 ? "turn" : "turns");
+}
+
 double rate(uint64_t count, std::chrono::nanoseconds time) {
   return time.count() > 0 ? static_cast<double>(count) / seconds(time) : 0;
 }
@@ -121,8 +125,7 @@ Status ChatLoop::take_turn(const std::string& question) {
 Result<GenerationResult> ChatLoop::answer(const TurnPrompt& prompt, ChatOutput& chat,
                                           std::string& text) {
   engine::GenerateRequest request = wiring_.request;
-  request.max_tokens =
-      std::min<uint64_t>(request.max_tokens, wiring_.context - prompt.ids.size());
+  request.max_tokens = std::min<uint64_t>(request.max_tokens, wiring_.context - prompt.ids.size());
   EventLog no_events(std::nullopt);
   RunListener listener({.engine = wiring_.engine,
                         .tokenizer = &wiring_.tokenizer,
@@ -141,6 +144,7 @@ Result<GenerationResult> ChatLoop::answer(const TurnPrompt& prompt, ChatOutput& 
 void ChatLoop::say_how_it_ended(const GenerationResult& result, const ChatOutput& chat,
                                 const TurnPrompt& prompt) const {
   if (result.reason == StopReason::Interrupted) {
+    if (stop_signal_name() == nullptr) return;  // nobody reads on
     write_to_standard_error(
         result.tokens.empty()
             ? "stopped before the answer began: the message is not part of the conversation\n"
@@ -150,9 +154,10 @@ void ChatLoop::say_how_it_ended(const GenerationResult& result, const ChatOutput
   const bool is_full = prompt.ids.size() + result.tokens.size() >= wiring_.context;
   if (result.reason == StopReason::ContextFull ||
       (result.reason == StopReason::MaxTokens && is_full)) {
-    warn(fmt::format("the context is full, and the answer ends here; /new begins another "
-                     "conversation, and --context N makes room for {} and more",
-                     tokens(wiring_.context + 1)));
+    warn(
+        fmt::format("the context is full, and the answer ends here; /new begins another "
+                    "conversation, and --context N makes room for {} and more",
+                    tokens(wiring_.context + 1)));
     return;
   }
   warn_of_what_is_not_in_the_answer(result, chat);
@@ -188,19 +193,19 @@ Status ChatLoop::load(const std::string& file) {
   our_files_.insert(file);
   timeline_.clear();
   const io::PosixStorage storage;
-  const Status state = timeline_.load(storage, state_file_of(file), wiring_.owner, wiring_.context,
-                                      wiring_.cancel);
+  const Status state =
+      timeline_.load(storage, state_file_of(file), wiring_.owner, wiring_.context, wiring_.cancel);
   if (!state)
     warn(fmt::format("the conversation will be read again: {}", first_line(state.error().what)));
-  write_to_standard_error(fmt::format("loaded {} turns, {}\n", wiring_.session.turn_count(),
+  write_to_standard_error(fmt::format("loaded {}, {}\n", turns(wiring_.session.turn_count()),
                                       tokens(timeline_.position_count())));
   return {};
 }
 
 std::string ChatLoop::stats() const {
-  std::string text = fmt::format("context    {} of {}, {} turns\n",
-                                 with_separators(timeline_.position_count()),
-                                 tokens(wiring_.context), wiring_.session.turn_count());
+  std::string text =
+      fmt::format("context    {} of {}, {}\n", with_separators(timeline_.position_count()),
+                  tokens(wiring_.context), turns(wiring_.session.turn_count()));
   text += fmt::format("last turn  {}\n", describe(timeline_.last_turn()));
   text += fmt::format("all turns  {}\n", describe(timeline_.all_turns()));
   if (const std::optional<uint64_t> peak = Machine().peak_resident_bytes())

@@ -48,8 +48,8 @@ const char* name_of(text::Role role) {
 }  // namespace
 
 size_t ChatSession::turn_count() const {
-  return static_cast<size_t>(std::ranges::count(conversation_.messages, text::Role::Assistant,
-                                                &text::Message::role));
+  return static_cast<size_t>(
+      std::ranges::count(conversation_.messages, text::Role::Assistant, &text::Message::role));
 }
 
 Result<TurnPrompt> ChatSession::prompt_for(const std::string& question) const {

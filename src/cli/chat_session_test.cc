@@ -22,9 +22,9 @@ class ChatSessionTest : public testing::Test {
   }
   std::string text_of(const std::vector<TokenId>& ids) { return tokenizer_->decode(ids).value(); }
 
-  std::unique_ptr<text::Tokenizer> tokenizer_ = text::byte_tokenizer(
-      {"<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>", "<|im_start|>", "<|im_end|>",
-       "<think>", "</think>", "<tool_call>", "</tool_call>"});
+  std::unique_ptr<text::Tokenizer> tokenizer_ =
+      text::byte_tokenizer({"<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>", "<|im_start|>",
+                            "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>"});
 };
 
 TEST_F(ChatSessionTest, ThePromptIsTheWholeConversationAndAsksOfTheModelItsNextTurn) {

@@ -65,8 +65,7 @@ Result<GenerationResult> ChatTimeline::compute(const TurnPrompt& prompt, Generat
   if (prompt.lasting > cost.reused) {
     request.prompt = part_of(ids, cost.reused, prompt.lasting);
     request.max_tokens = 0;
-    TRY(GenerationResult at_border,
-        engine::generate(engine_, now_, request, listener, cancel));
+    TRY(GenerationResult at_border, engine::generate(engine_, now_, request, listener, cancel));
     if (at_border.reason == StopReason::Interrupted) return at_border;
     border_ = now_.fork();
     read_time = at_border.prefill_time;
@@ -89,14 +88,13 @@ void ChatTimeline::clear() {
 }
 
 Status ChatTimeline::save(PublishedFile& file, const state::SnapshotOwner& owner) const {
-  TRY_STATUS(state::write_snapshot(owner,
-                                   {.state = now_.state(),
-                                    .tokens = now_.tokens(),
-                                    .waiting = next_.waiting,
-                                    .logits = next_.logits},
-                                   [&](std::span<const std::byte> bytes) {
-                                     return file.append(bytes);
-                                   }));
+  TRY_STATUS(
+      state::write_snapshot(owner,
+                            {.state = now_.state(),
+                             .tokens = now_.tokens(),
+                             .waiting = next_.waiting,
+                             .logits = next_.logits},
+                            [&](std::span<const std::byte> bytes) { return file.append(bytes); }));
   return file.publish();
 }
 
@@ -110,8 +108,7 @@ Status ChatTimeline::load(const io::Storage& storage, const std::string& path,
                 fmt::format("{} has {} tokens, and --context allows {}\n  start with a larger "
                             "--context",
                             path, counts.tokens, context));
-  TRY(state::Snapshot snapshot,
-      state::read_snapshot(*file, owner, engine_.state_layout(), cancel));
+  TRY(state::Snapshot snapshot, state::read_snapshot(*file, owner, engine_.state_layout(), cancel));
   clear();
   now_ = engine::Sequence(std::move(snapshot.tokens), std::move(snapshot.state));
   next_ = {std::move(snapshot.waiting), std::move(snapshot.logits)};

@@ -45,8 +45,7 @@ class ChatTimeline {
   // Computes an answer, reusing the state of what `prompt` has in common with earlier turns.
   // `request` says everything but the prompt. Errors: those of engine::generate. After an error, or
   // without a single token, the timeline is as if there had been no turn.
-  Result<engine::GenerationResult> answer(const TurnPrompt& prompt,
-                                          engine::GenerateRequest request,
+  Result<engine::GenerationResult> answer(const TurnPrompt& prompt, engine::GenerateRequest request,
                                           engine::GenerationListener& listener,
                                           const CancelToken& cancel);
   void clear();

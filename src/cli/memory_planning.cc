@@ -31,10 +31,9 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
       workload.kept_forks *
       (sizes.state_fixed_bytes + state::kPagePositions * sizes.state_bytes_per_position);
   // --max-tokens may be any number; a sequence ends where the model's positions do.
-  const uint64_t before =
-      workload.context ? 0 : workload.loaded_positions + workload.prompt_rows;
-  const uint64_t wanted = workload.context.value_or(
-      checked_add(before, workload.answer_rows).value_or(UINT64_MAX));
+  const uint64_t before = workload.context ? 0 : workload.loaded_positions + workload.prompt_rows;
+  const uint64_t wanted =
+      workload.context.value_or(checked_add(before, workload.answer_rows).value_or(UINT64_MAX));
   const memory::PlanRequest request = {
       .budget_bytes = budget.bytes,
       .context = std::min(wanted, std::max(checkpoint.contract().max_positions, uint64_t{1})),

@@ -53,8 +53,7 @@ TEST(Chat, AnswersAMessageALineUntilTheInputEnds) {
 }
 
 TEST(Chat, ALaterTurnReadsOnlyItsOwnTokens) {
-  const Outcome outcome =
-      talk(std::string(kQuestion) + "\n/stats\n" + kQuestion + "\n/stats\n");
+  const Outcome outcome = talk(std::string(kQuestion) + "\n/stats\n" + kQuestion + "\n/stats\n");
   const Reading first = last_turn(outcome, 0), second = last_turn(outcome, 1);
   EXPECT_EQ(first.reused, 0u);
   EXPECT_GT(first.read, 0u);
@@ -88,7 +87,7 @@ TEST(Chat, GoesOnWithASavedConversationAndItsState) {
   EXPECT_EQ(saved.at("messages").at(1).at("content"), "The capital of France is Paris.");
   const Outcome second = talk("/load " + file + "\n" + kQuestion + "\n/stats\n");
   EXPECT_EQ(second.exit_status, 0);
-  EXPECT_THAT(second.err, HasSubstr("loaded 1 turns"));
+  EXPECT_THAT(second.err, HasSubstr("loaded 1 turn, "));
   EXPECT_EQ(kAnswer + second.out, first.out);
   EXPECT_EQ(last_turn(second).reused, last_turn(first).reused);
   EXPECT_EQ(last_turn(second).read, last_turn(first).read);
@@ -140,8 +139,7 @@ TEST(Chat, TakesTheFlagsOfASingleQuestion) {
   EXPECT_EQ(shown.out, kAnswer);
   EXPECT_EQ(shown.err, "The user asks for the capital of France.\n");
   EXPECT_THAT(talk(kQuestion, {"--thinking", "off", "--show-reasoning"}).err, IsEmpty());
-  EXPECT_THAT(talk(kQuestion, {"--max-tokens", "3"}).err,
-              HasSubstr("ended within the reasoning"));
+  EXPECT_THAT(talk(kQuestion, {"--max-tokens", "3"}).err, HasSubstr("ended within the reasoning"));
   const auto read = [](std::vector<std::string> more) {
     return last_turn(talk(std::string(kQuestion) + "\n/stats\n", std::move(more))).read;
   };
@@ -165,22 +163,22 @@ TEST(Chat, AFullContextEndsAnAnswerOrRefusesAMessage) {
 
 TEST(Chat, AnInterruptStopsTheAnswerAndKeepsWhatThereIs) {
   // At this temperature the model does not find an end.
-  Process process({.arguments = {"chat", "demo", "--thinking", "off", "--temperature", "50",
-                                 "--seed", "1"},
-                   .input = "Tell me everything.\n/stats\n"});
+  Process process(
+      {.arguments = {"chat", "demo", "--thinking", "off", "--temperature", "50", "--seed", "1"},
+       .input = "Tell me everything.\n/stats\n"});
   ASSERT_TRUE(process.wait_for_output(" "));
   process.signal(SIGINT);
   const Outcome outcome = process.finish();
   EXPECT_EQ(outcome.exit_status, 0);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("stopped after "), HasSubstr(" 1 turns\n")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("stopped after "), HasSubstr(", 1 turn\n")));
   EXPECT_THAT(outcome.err, Not(HasSubstr("the context is full")));
   EXPECT_TRUE(outcome.out.ends_with('\n'));
 }
 
 TEST(Chat, ATerminationEndsTheSession) {
-  Process process({.arguments = {"chat", "demo", "--thinking", "off", "--temperature", "50",
-                                 "--seed", "1"},
-                   .input = "Tell me everything.\n/stats\n"});
+  Process process(
+      {.arguments = {"chat", "demo", "--thinking", "off", "--temperature", "50", "--seed", "1"},
+       .input = "Tell me everything.\n/stats\n"});
   ASSERT_TRUE(process.wait_for_output(" "));
   process.signal(SIGTERM);
   const Outcome outcome = process.finish();

@@ -20,15 +20,16 @@ TEST(Help, OfTheProgramListsTheCommandsThatExist) {
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
     EXPECT_THAT(outcome.out,
-                AllOf(HasSubstr("\n  chat "), HasSubstr("\n  run "), HasSubstr("\n  inspect "), HasSubstr("\n  logits "),
-                      HasSubstr("\n  plan "), HasSubstr("\n  tokenize "), HasSubstr("\n  doctor "),
-                      HasSubstr("--version")));
+                AllOf(HasSubstr("\n  chat "), HasSubstr("\n  run "), HasSubstr("\n  inspect "),
+                      HasSubstr("\n  logits "), HasSubstr("\n  plan "), HasSubstr("\n  tokenize "),
+                      HasSubstr("\n  doctor "), HasSubstr("--version")));
     EXPECT_THAT(outcome.out, Not(HasSubstr("serve")));
   }
 }
 
 TEST(Help, OfEachCommandHasExamples) {
-  for (const std::string command : {"chat", "run", "inspect", "plan", "logits", "tokenize", "doctor"}) {
+  for (const std::string command :
+       {"chat", "run", "inspect", "plan", "logits", "tokenize", "doctor"}) {
     const Outcome outcome = run_program({command, "--help"});
     EXPECT_EQ(outcome.exit_status, 0);
     EXPECT_THAT(outcome.err, IsEmpty());
