@@ -12,7 +12,6 @@ using Kind = MessageSource::Kind;
 
 class LineSourceTest : public testing::Test {
  protected:
-  LineSourceTest() { EXPECT_EQ(::pipe(ends_.data()), 0); }
   ~LineSourceTest() override {
     ::close(ends_[0]);
     if (ends_[1] >= 0) ::close(ends_[1]);
@@ -30,7 +29,13 @@ class LineSourceTest : public testing::Test {
     return reading.text;
   }
 
-  std::array<int, 2> ends_{};
+  static std::array<int, 2> open_pipe() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    return ends;
+  }
+
+  std::array<int, 2> ends_ = open_pipe();
   CancelToken cancel_;
   std::unique_ptr<MessageSource> source_ = open_line_source(ends_[0], cancel_);
 };
@@ -55,8 +60,8 @@ TEST_F(LineSourceTest, SendsWhatWasBegunWhenTheInputEnds) {
 
 TEST_F(LineSourceTest, WaitsNoLongerWhenInterrupted) {
   write("one\n");
-  cancel_.cancel();
   EXPECT_EQ(message(*source_), "one");
+  cancel_.cancel();
   EXPECT_EQ(source_->next().value().kind, Kind::Interrupted);
 }
 

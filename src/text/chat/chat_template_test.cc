@@ -194,8 +194,8 @@ TEST(ChatTemplate, NothingThatAUserWritesBecomesStructure) {
       }
       const auto segments = chat_template.render(filled, {}).value();
       std::vector<TokenId> ids;
-      const auto ids = encode_segments(*tokenizer, segments).value();
-      for (const TokenId id : ids) {
+      const auto encoded = encode_segments(*tokenizer, segments).value();
+      for (const TokenId id : encoded) {
         if (tokenizer->is_special(id)) ids.push_back(id);
       }
       EXPECT_NE(joined(segments).find(words), std::string::npos);
