@@ -1,0 +1,39 @@
+#include "serve/api/api_error.h"
+
+#include <nlohmann/json.hpp>
+
+namespace deltafin::serve {
+
+std::string to_json(const ApiError& error) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+  };
+  const nlohmann::ordered_json json = {{"error",
+                                        {{"message", error.message},
+                                         {"type", error.type},
+                                         {"param", or_null(error.param)},
+                                         {"code", or_null(error.code)}}}};
+  // What a client sent may be part of a message.
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+ApiError to_api_error(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::Usage:
+      return {.status = 400, .message = error.what, .type = "invalid_request_error"};
+    case ErrorCode::OverBudget:
+      return {.status = 400,
+              .message = error.what,
+              .type = "invalid_request_error",
+              .code = "over_budget"};
+    case ErrorCode::Cancelled:
+      return {.status = 499, .message = error.what, .type = "cancelled", .code = "cancelled"};
+    case ErrorCode::BadModel:
+    case ErrorCode::Io:
+    case ErrorCode::Mismatch:
+      break;
+  }
+  return {.status = 500, .message = error.what, .type = "server_error"};
+}
+
+}  // namespace deltafin::serve
