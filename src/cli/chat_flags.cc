@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "text/chat/turn_prompt.h"
+
 namespace deltafin::cli {
 
 namespace {
@@ -111,14 +113,6 @@ text::Conversation beginning_of_chat(const ChatFlags& flags) {
   return conversation;
 }
 
-Result<std::vector<TokenId>> conversation_tokens(const ChatSetup& setup,
-                                                 const text::Tokenizer& tokenizer,
-                                                 const text::Conversation& conversation) {
-  TRY(const std::vector<text::Segment> segments,
-      setup.chat_template->render(conversation, setup.options));
-  return text::encode_segments(tokenizer, segments);
-}
-
 Result<ChatPrompt> make_chat_prompt(const ChatFlags& flags, const std::string& message,
                                     const text::Tokenizer& tokenizer, const io::Storage& storage,
                                     const std::string& directory) {
@@ -127,7 +121,8 @@ Result<ChatPrompt> make_chat_prompt(const ChatFlags& flags, const std::string& m
   TRY(ChatSetup setup, make_chat_setup(flags, tokenizer, storage, directory));
   text::Conversation conversation = beginning_of_chat(flags);
   conversation.messages.emplace_back().content = message;
-  Result<std::vector<TokenId>> ids = conversation_tokens(setup, tokenizer, conversation);
+  Result<std::vector<TokenId>> ids =
+      text::conversation_tokens(*setup.chat_template, setup.options, tokenizer, conversation);
   if (!ids) return std::unexpected(std::move(ids).error().within("--chat"));
   return ChatPrompt{std::move(setup), *std::move(ids)};
 }

@@ -45,12 +45,6 @@ Result<ChatSetup> make_chat_setup(const ChatFlags& flags, const text::Tokenizer&
 // What stands in front of the first message: --system, or nothing.
 text::Conversation beginning_of_chat(const ChatFlags& flags);
 
-// The whole conversation as the template writes it, ending where the model begins its answer.
-// Errors: Usage, from the template or Tokenizer::encode.
-Result<std::vector<TokenId>> conversation_tokens(const ChatSetup& setup,
-                                                 const text::Tokenizer& tokenizer,
-                                                 const text::Conversation& conversation);
-
 // A conversation of one message, ready for the model.
 struct ChatPrompt : ChatSetup {
   std::vector<TokenId> ids;

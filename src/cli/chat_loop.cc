@@ -103,7 +103,7 @@ Status ChatLoop::run_command(const ChatCommand& command) {
 }
 
 Status ChatLoop::take_turn(const std::string& question) {
-  TRY(const TurnPrompt prompt, wiring_.session.prompt_for(question));
+  TRY(const text::TurnPrompt prompt, wiring_.session.prompt_for(question));
   if (prompt.ids.size() >= wiring_.context)
     return fail(ErrorCode::Usage,
                 fmt::format("with this message the conversation has {}, and --context {} leaves no "
@@ -122,7 +122,7 @@ Status ChatLoop::take_turn(const std::string& question) {
   return {};
 }
 
-Result<GenerationResult> ChatLoop::answer(const TurnPrompt& prompt, ChatOutput& chat,
+Result<GenerationResult> ChatLoop::answer(const text::TurnPrompt& prompt, ChatOutput& chat,
                                           std::string& text) {
   engine::GenerateRequest request = wiring_.request;
   request.max_tokens = std::min<uint64_t>(request.max_tokens, wiring_.context - prompt.ids.size());
@@ -142,7 +142,7 @@ Result<GenerationResult> ChatLoop::answer(const TurnPrompt& prompt, ChatOutput& 
 }
 
 void ChatLoop::say_how_it_ended(const GenerationResult& result, const ChatOutput& chat,
-                                const TurnPrompt& prompt) const {
+                                const text::TurnPrompt& prompt) const {
   if (result.reason == StopReason::Interrupted) {
     if (stop_signal_name() == nullptr) return;  // nobody reads on
     write_to_standard_error(

@@ -47,10 +47,10 @@ class ChatLoop {
   Status obey(std::string_view text);
   Status run_command(const ChatCommand& command);
   Status take_turn(const std::string& question);
-  Result<engine::GenerationResult> answer(const TurnPrompt& prompt, ChatOutput& chat,
+  Result<engine::GenerationResult> answer(const text::TurnPrompt& prompt, ChatOutput& chat,
                                           std::string& text);
   void say_how_it_ended(const engine::GenerationResult& result, const ChatOutput& chat,
-                        const TurnPrompt& prompt) const;
+                        const text::TurnPrompt& prompt) const;
   Status save(const std::string& file);
   Status load(const std::string& file);
   std::string stats() const;

@@ -12,15 +12,6 @@ namespace {
 
 constexpr const char* kSchema = "deltafin.chat.v1";
 
-void append_turn(text::Conversation& conversation, const std::string& question,
-                 const std::string& reasoning, const std::string& answer) {
-  conversation.messages.emplace_back().content = question;
-  text::Message& message = conversation.messages.emplace_back();
-  message.role = text::Role::Assistant;
-  message.content = answer;
-  if (!reasoning.empty()) message.reasoning_content = reasoning;
-}
-
 size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
@@ -52,27 +43,22 @@ size_t ChatSession::turn_count() const {
       std::ranges::count(conversation_.messages, text::Role::Assistant, &text::Message::role));
 }
 
-Result<TurnPrompt> ChatSession::prompt_for(const std::string& question) const {
+Result<text::TurnPrompt> ChatSession::prompt_for(const std::string& question) const {
   if (question.empty())
     return fail(ErrorCode::Usage,
                 "the message is empty\n  it needs at least one character; /help says more");
   text::Conversation asked = conversation_;
   asked.messages.emplace_back().content = question;
-  TurnPrompt prompt;
-  TRY(prompt.ids, conversation_tokens(setup_, tokenizer_, asked));
-  // How the template writes this turn once it is over shows with any other that follows.
-  constexpr const char* kAny = "A";
-  text::Conversation later = conversation_;
-  append_turn(later, question, kAny, kAny);
-  later.messages.emplace_back().content = kAny;
-  TRY(const std::vector<TokenId> later_ids, conversation_tokens(setup_, tokenizer_, later));
-  prompt.lasting = common_prefix(prompt.ids, later_ids);
-  return prompt;
+  return text::make_turn_prompt(*setup_.chat_template, setup_.options, tokenizer_, asked);
 }
 
 void ChatSession::add_turn(const std::string& question, const std::string& reasoning,
                            const std::string& answer) {
-  append_turn(conversation_, question, reasoning, answer);
+  conversation_.messages.emplace_back().content = question;
+  text::Message& message = conversation_.messages.emplace_back();
+  message.role = text::Role::Assistant;
+  message.content = answer;
+  if (!reasoning.empty()) message.reasoning_content = reasoning;
 }
 
 std::string ChatSession::to_json() const {

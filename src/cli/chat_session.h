@@ -11,18 +11,10 @@
 #include "base/token.h"
 #include "cli/chat_flags.h"
 #include "text/chat/conversation.h"
+#include "text/chat/turn_prompt.h"
 #include "text/tokenizer.h"
 
 namespace deltafin::cli {
-
-// The whole conversation in tokens, ending where the model begins its answer.
-struct TurnPrompt {
-  std::vector<TokenId> ids;
-  // So many of them the next prompts begin with as well, whatever is answered: a template may write
-  // a turn that is over otherwise than one that begins. A state at this border serves again where
-  // that after the answer does not.
-  size_t lasting = 0;
-};
 
 class ChatSession {
  public:
@@ -39,7 +31,7 @@ class ChatSession {
 
   // The prompt of a question, which is not yet part of the conversation. Errors: Usage, for an
   // empty text or one that is not UTF-8; those of the template.
-  Result<TurnPrompt> prompt_for(const std::string& question) const;
+  Result<text::TurnPrompt> prompt_for(const std::string& question) const;
   // The question and what was answered become part of the conversation.
   void add_turn(const std::string& question, const std::string& reasoning,
                 const std::string& answer);

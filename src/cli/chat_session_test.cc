@@ -42,7 +42,7 @@ TEST_F(ChatSessionTest, ThePromptIsTheWholeConversationAndAsksOfTheModelItsNextT
 
 TEST_F(ChatSessionTest, AllOfAPromptLastsWhereTheTemplateKeepsItsTurns) {
   ChatSession session = open("kimi-k3");
-  const TurnPrompt first = session.prompt_for("one").value();
+  const text::TurnPrompt first = session.prompt_for("one").value();
   EXPECT_EQ(first.lasting, first.ids.size());
   session.add_turn("one", "because", "two");
   EXPECT_THAT(text_of(session.prompt_for("three").value().ids),
@@ -51,7 +51,7 @@ TEST_F(ChatSessionTest, AllOfAPromptLastsWhereTheTemplateKeepsItsTurns) {
 
 TEST_F(ChatSessionTest, WhatOnlyTheNewestTurnHasDoesNotLast) {
   ChatSession session = open("qwen3", false);
-  const TurnPrompt first = session.prompt_for("one").value();
+  const text::TurnPrompt first = session.prompt_for("one").value();
   const std::string text = text_of(first.ids);
   const std::string lasting =
       text_of({first.ids.begin(), first.ids.begin() + ptrdiff_t(first.lasting)});

@@ -27,7 +27,8 @@ void TurnCost::add(const TurnCost& other) {
   decode_passes += other.decode_passes;
 }
 
-Result<GenerationResult> ChatTimeline::answer(const TurnPrompt& prompt, GenerateRequest request,
+Result<GenerationResult> ChatTimeline::answer(const text::TurnPrompt& prompt,
+                                              GenerateRequest request,
                                               engine::GenerationListener& listener,
                                               const CancelToken& cancel) {
   engine::Sequence before = now_.fork();
@@ -49,7 +50,8 @@ Result<GenerationResult> ChatTimeline::answer(const TurnPrompt& prompt, Generate
   return result;
 }
 
-Result<GenerationResult> ChatTimeline::compute(const TurnPrompt& prompt, GenerateRequest request,
+Result<GenerationResult> ChatTimeline::compute(const text::TurnPrompt& prompt,
+                                               GenerateRequest request,
                                                engine::GenerationListener& listener,
                                                const CancelToken& cancel, TurnCost& cost) {
   const std::vector<TokenId>& ids = prompt.ids;

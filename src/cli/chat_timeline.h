@@ -45,7 +45,8 @@ class ChatTimeline {
   // Computes an answer, reusing the state of what `prompt` has in common with earlier turns.
   // `request` says everything but the prompt. Errors: those of engine::generate. After an error, or
   // without a single token, the timeline is as if there had been no turn.
-  Result<engine::GenerationResult> answer(const TurnPrompt& prompt, engine::GenerateRequest request,
+  Result<engine::GenerationResult> answer(const text::TurnPrompt& prompt,
+                                          engine::GenerateRequest request,
                                           engine::GenerationListener& listener,
                                           const CancelToken& cancel);
   void clear();
@@ -57,7 +58,7 @@ class ChatTimeline {
               const state::SnapshotOwner& owner, uint64_t context, const CancelToken& cancel);
 
  private:
-  Result<engine::GenerationResult> compute(const TurnPrompt& prompt,
+  Result<engine::GenerationResult> compute(const text::TurnPrompt& prompt,
                                            engine::GenerateRequest request,
                                            engine::GenerationListener& listener,
                                            const CancelToken& cancel, TurnCost& cost);
