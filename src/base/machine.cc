@@ -233,6 +233,10 @@ MemoryShare Machine::memory() const {
 }
 
 // Not getrusage: its number is that of the parent where that was larger before exec.
+std::optional<uint64_t> Machine::resident_bytes() const {
+  return meminfo_bytes(read_system_file(root_ + "/proc/self/status").value_or(""), "VmRSS");
+}
+
 std::optional<uint64_t> Machine::peak_resident_bytes() const {
   return meminfo_bytes(read_system_file(root_ + "/proc/self/status").value_or(""), "VmHWM");
 }

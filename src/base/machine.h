@@ -69,7 +69,9 @@ class Machine {
   // Whether anonymous memory gets transparent huge pages: without them, a walk through gigabytes of
   // weights misses the TLB at every page.
   HugePages huge_pages() const;
-  // The most memory that this process has had in use; empty where the kernel does not say.
+  // The memory that this process has in use now, and the most it has had; empty where the kernel
+  // does not say.
+  std::optional<uint64_t> resident_bytes() const;
   std::optional<uint64_t> peak_resident_bytes() const;
   // As the processor calls itself; empty where it does not.
   std::string processor_name() const;

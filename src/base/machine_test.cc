@@ -277,6 +277,7 @@ TEST_F(MemoryOfAMachine, IsWhatTheKernelCallsAvailable) {
 TEST_F(MemoryOfAMachine, SaysHowMuchWeEverHadInUse) {
   EXPECT_FALSE(with_processor_count(1).peak_resident_bytes());
   write("/proc/self/status", "Name:\tdeltafin\nVmRSS:\t 10 kB\nVmHWM:\t  28696 kB\n");
+  EXPECT_EQ(with_processor_count(1).resident_bytes(), 10 * kKib);
   EXPECT_EQ(with_processor_count(1).peak_resident_bytes(), 28696 * kKib);
   EXPECT_GT(Machine().peak_resident_bytes(), 1000 * kKib);
 }

@@ -17,6 +17,7 @@
 #include "cli/plan_command.h"
 #include "cli/progress.h"
 #include "cli/run_command.h"
+#include "cli/serve_command.h"
 #include "cli/signals.h"
 #include "cli/suggestions.h"
 #include "cli/tokenize_command.h"
@@ -35,6 +36,7 @@ struct Command {
 constexpr std::array kCommands = {
     Command{"chat", "talk with a model; deltafin MODEL does the same", chat_command},
     Command{"run", "continue a prompt", run_command},
+    Command{"serve", "an OpenAI-compatible server, and a page to watch it work", serve_command},
     Command{"inspect", "what a checkpoint is, how big, and whether it is complete",
             inspect_command},
     Command{"plan", "what would go where in memory, and how fast it would be", plan_command},

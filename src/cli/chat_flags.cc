@@ -55,12 +55,16 @@ void ChatFlags::declare(CommandLine& line) {
 
 void ChatFlags::declare_for_chat(CommandLine& line) {
   line.flag("--system", "TEXT", "a system message in front of it", text_into(system));
+  declare_for_server(line);
+  line.toggle("--show-reasoning", "print the reasoning to standard error as it comes",
+              show_reasoning);
+}
+
+void ChatFlags::declare_for_server(CommandLine& line) {
   line.flag("--thinking", "on|off", "whether the model reasons first (default: its template's)",
             switch_into(thinking));
   line.flag("--effort", "LEVEL", "how much it reasons: low, high or max (Kimi K3; default: max)",
             text_into(effort));
-  line.toggle("--show-reasoning", "print the reasoning to standard error as it comes",
-              show_reasoning);
   line.flag("--template", "NAME",
             "instead of the template that the model's directory asks for, one of " +
                 text::template_names(),

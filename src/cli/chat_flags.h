@@ -25,6 +25,10 @@ struct ChatFlags {
   // line's parse().
   void declare(CommandLine& line);
   void declare_for_chat(CommandLine& line);
+  // Or for a server, whose messages come with requests.
+  void declare_for_server(CommandLine& line);
+  // Whether any of them says how the model is talked to.
+  bool chooses_template() const { return thinking || effort || template_name; }
   // Errors: Usage, for a flag that is only for --chat without it, and for one that cannot be with
   // it: ids, control tokens in the prompt, a loaded state.
   Status check(const PromptFlags& prompt, const StateFlags& state) const;

@@ -34,9 +34,16 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
   const uint64_t before = workload.context ? 0 : workload.loaded_positions + workload.prompt_rows;
   const uint64_t wanted =
       workload.context.value_or(checked_add(before, workload.answer_rows).value_or(UINT64_MAX));
+  const uint64_t context =
+      std::min(wanted, std::max(checkpoint.contract().max_positions, uint64_t{1}));
+  const uint64_t kept_state_bytes =
+      workload.kept_sequences *
+      (sizes.state_fixed_bytes + context * sizes.state_bytes_per_position);
+  sizes.overhead_bytes += kept_state_bytes;
   const memory::PlanRequest request = {
       .budget_bytes = budget.bytes,
-      .context = std::min(wanted, std::max(checkpoint.contract().max_positions, uint64_t{1})),
+      .context = context,
+      .requests = workload.requests,
       .prompt_rows = workload.prompt_rows,
       .expert_cache_bytes = flags.expert_cache_bytes,
       .prefill_rows = flags.prefill_rows,
@@ -49,7 +56,7 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
   options.expert_cache_bytes = plan.expert_cache_bytes;
   options.resident_layers = plan.trunk_resident_layers;
   options.activation_bytes = plan.activation_bytes;
-  return PlannedMemory{std::move(budget), plan};
+  return PlannedMemory{std::move(budget), plan, std::move(sizes), kept_state_bytes};
 }
 
 std::string budget_warning(const memory::Budget& budget, const MemoryShare& memory) {

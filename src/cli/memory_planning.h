@@ -19,15 +19,19 @@ namespace deltafin::cli {
 struct PlannedMemory {
   memory::Budget budget;
   memory::Plan plan;
+  memory::ModelSizes sizes;
+  uint64_t kept_state_bytes = 0;  // for Workload::kept_sequences, beside the plan
 };
 
 // What a command is going to do with a model.
 struct Workload {
   uint64_t loaded_positions = 0;  // of a state that is there already
   uint64_t prompt_rows = 1;
-  uint64_t answer_rows = 0;   // at most
-  uint64_t output_bytes = 0;  // kept beside everything else
-  uint64_t kept_forks = 0;    // of the sequence, that hold an earlier state of it
+  uint64_t answer_rows = 0;     // at most
+  uint64_t output_bytes = 0;    // kept beside everything else
+  uint64_t kept_forks = 0;      // of the sequence, that hold an earlier state of it
+  uint64_t requests = 1;        // sequences at a time
+  uint64_t kept_sequences = 0;  // of the whole context, beside those
   // The positions that --context says, whatever the others are; without it these count.
   std::optional<uint64_t> context = std::nullopt;
 };

@@ -86,17 +86,19 @@ Result<ReaderChoice> reader_choice(const EngineFlags& flags) {
 Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& directory,
                                                        const engine::EngineOptions& options,
                                                        const ReaderChoice& reader,
-                                                       const CancelToken& cancel) {
+                                                       const CancelToken& cancel,
+                                                       const std::function<void(double)>& also) {
   std::unique_ptr<LoadedModel> model(new LoadedModel);
   TRY(model->reader_, cli::open(reader));
   const std::chrono::nanoseconds start = model->clock_.now();
   ProgressMeter meter("loading", style_of_standard_error(), model->clock_, write_to_standard_error);
   const auto show = [&](const memory::TrunkProgress& progress) {
     if (progress.bytes_total == 0) return;
-    meter.update(
-        static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total),
-        fmt::format("{} of {}", human_bytes(progress.bytes_done),
-                    human_bytes(progress.bytes_total)));
+    const double fraction =
+        static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total);
+    if (also) also(fraction);
+    meter.update(fraction, fmt::format("{} of {}", human_bytes(progress.bytes_done),
+                                       human_bytes(progress.bytes_total)));
   };
   const engine::EngineEnvironment environment{.storage = model->storage_,
                                               .reader = *model->reader_.reader,

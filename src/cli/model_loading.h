@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,11 +48,13 @@ Result<engine::EngineOptions> engine_options(const EngineFlags& flags);
 // An engine and the world it lives in.
 class LoadedModel {
  public:
-  // Shows progress on standard error. Errors: BadModel, Io, OverBudget, Cancelled.
+  // Shows progress on standard error, and tells `also` the fraction that is done. Errors: BadModel,
+  // Io, OverBudget, Cancelled.
   static Result<std::unique_ptr<LoadedModel>> open(const std::string& directory,
                                                    const engine::EngineOptions& options,
                                                    const ReaderChoice& reader,
-                                                   const CancelToken& cancel);
+                                                   const CancelToken& cancel,
+                                                   const std::function<void(double)>& also = {});
 
   engine::Engine& engine() { return *engine_; }
   const Clock& clock() const { return clock_; }

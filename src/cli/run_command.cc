@@ -11,6 +11,7 @@
 #include "cli/chat_flags.h"
 #include "cli/chat_output.h"
 #include "cli/command_line.h"
+#include "cli/disk_rate.h"
 #include "cli/events.h"
 #include "cli/memory_planning.h"
 #include "cli/messages.h"
@@ -25,7 +26,6 @@
 #include "cli/signals.h"
 #include "cli/standard_output.h"
 #include "cli/units.h"
-#include "memory/probe.h"
 
 namespace deltafin::cli {
 
@@ -254,21 +254,6 @@ Result<std::optional<StateReport>> end_sequence(std::optional<PublishedFile>& fi
     text += fmt::format("; {} more wait in it to be read", with_separators(report.counts.waiting));
   write_to_standard_error(text + "\n");
   return report;
-}
-
-// How fast the disk is right now, for comparison with what the run got from it.
-std::optional<double> measure_disk(const std::string& directory) {
-  constexpr std::chrono::milliseconds kTime{500};
-  const io::PosixStorage storage;
-  const Result<std::vector<io::DirectoryEntry>> entries = storage.list(directory);
-  if (!entries) return std::nullopt;
-  std::vector<std::string> shards;
-  for (const io::DirectoryEntry& entry : *entries)
-    if (entry.name.ends_with(".safetensors"))
-      shards.push_back(io::join_path(directory, entry.name));
-  const std::optional<memory::DiskRate> rate = memory::probe_disk(shards, kTime);
-  if (!rate) return std::nullopt;
-  return rate->bytes_per_second;
 }
 
 // Empty without --chat.

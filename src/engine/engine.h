@@ -2,6 +2,7 @@
 // only tokens.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -56,6 +57,12 @@ struct EngineCounters {
   std::vector<std::chrono::nanoseconds> layer_times;  // of each layer, over all passes
 };
 
+// Where the pass that was advanced last is.
+struct PassPosition {
+  uint32_t layer = 0;  // being computed, or computed last
+  uint32_t rows = 0;
+};
+
 // One timeline: committed tokens and the state after them. Must not move while a pass is open on
 // it.
 class Sequence {
@@ -79,7 +86,7 @@ class Sequence {
   state::SequenceState state_;
 };
 
-// Not thread-safe: one thread, the engine thread, opens it and makes all calls.
+// Not thread-safe: one thread, the engine thread, opens it and makes all calls but position().
 class Engine {
  public:
   // Opens the checkpoint, loads its trunk. Errors: BadModel, Io, OverBudget, Cancelled.
@@ -101,6 +108,8 @@ class Engine {
   size_t prefill_rows() const;
 
   EngineCounters snapshot() const;
+  // From any thread.
+  PassPosition position() const { return {layer_now_, rows_now_}; }
   // Sees everything that passes compute from now on; null for none.
   void set_observer(model::Observer* observer) { observer_ = observer; }
 
@@ -122,6 +131,7 @@ class Engine {
   PressureWatch pressure_;
   uint64_t passes_ = 0, rows_ = 0;
   std::vector<std::chrono::nanoseconds> layer_times_;
+  std::atomic<uint32_t> layer_now_ = 0, rows_now_ = 0;
 };
 
 }  // namespace deltafin::engine

@@ -29,7 +29,7 @@ struct GenerateRequest {
   size_t prefill_rows = 0;  // rows per prefill pass; 0: Engine::prefill_rows()
 };
 
-enum class StopReason : uint8_t { MaxTokens, StopToken, ContextFull, Interrupted };
+enum class StopReason : uint8_t { MaxTokens, StopToken, ContextFull, Stopped, Interrupted };
 const char* name_of(StopReason reason);
 
 struct PrefillProgress {

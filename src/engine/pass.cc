@@ -81,6 +81,8 @@ Status Pass::advance_layer(const CancelToken& cancel) {
     segments.push_back({.transaction = &part.transaction, .first_row = part.first_row});
   model::Context here = context(cancel);
   const std::chrono::nanoseconds start = engine_->clock().now();
+  engine_->layer_now_ = static_cast<uint32_t>(layers_done_);
+  engine_->rows_now_ = static_cast<uint32_t>(row_count_);
   if (engine_->pressure_.is_short(start)) engine_->experts_->give_back();
   engine_->workspace_.reserve(row_count_ * engine_->model_->activation_bytes_per_row());
   Status status = engine_->model_->forward_layer(here, layers_done_, segments, activations_);

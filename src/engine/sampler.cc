@@ -58,16 +58,31 @@ TokenId argmax(std::span<const float> logits) {
   return TokenId(best);
 }
 
-float log_probability(const numerics::Kernels& kernels, std::span<const float> logits,
-                      TokenId token) {
+std::vector<float> log_probabilities(const numerics::Kernels& kernels,
+                                     std::span<const float> logits,
+                                     std::span<const TokenId> tokens) {
   const float maximum = logits[size_t(argmax(logits))];
   std::vector<float> exps(logits.size());
   for (size_t i = 0; i < exps.size(); ++i) exps[i] = logits[i] - maximum;
-  const float shifted = exps[size_t(token)];
+  std::vector<float> results;
+  for (const TokenId token : tokens) results.push_back(exps[size_t(token)]);
   kernels.elementary(Elementary::Exp, exps.data(), exps.data(), exps.size());
   float total = kernels.sum(exps.data(), exps.size());
   kernels.elementary(Elementary::Log, &total, &total, 1);
-  return shifted - total;
+  for (float& result : results) result = result - total;
+  return results;
+}
+
+std::vector<TokenId> most_probable(std::span<const float> logits, size_t count) {
+  std::vector<TokenId> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), TokenId{0});
+  const auto end = ids.begin() + static_cast<ptrdiff_t>(std::min(count, ids.size()));
+  std::partial_sort(ids.begin(), end, ids.end(), [&](TokenId a, TokenId b) {
+    const float x = logits[size_t(a)], y = logits[size_t(b)];
+    return x != y ? x > y : a < b;
+  });
+  ids.erase(end, ids.end());
+  return ids;
 }
 
 // Penalties in id order, then bias.

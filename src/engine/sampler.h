@@ -52,8 +52,12 @@ class Sampler {
 // The highest logit; equal ones (as floats): the lower id.
 TokenId argmax(std::span<const float> logits);
 
-// log softmax(logits)[token] = x - max - log(sum exp(x - max)), for reporting.
-float log_probability(const numerics::Kernels& kernels, std::span<const float> logits,
-                      TokenId token);
+// log softmax(logits)[token] = x - max - log(sum exp(x - max)), for reporting: of each of `tokens`.
+std::vector<float> log_probabilities(const numerics::Kernels& kernels,
+                                     std::span<const float> logits,
+                                     std::span<const TokenId> tokens);
+
+// The `count` tokens with the highest logits, the highest first; equal ones: the lower id first.
+std::vector<TokenId> most_probable(std::span<const float> logits, size_t count);
 
 }  // namespace deltafin::engine

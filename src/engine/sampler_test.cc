@@ -112,9 +112,15 @@ TEST(Sampler, RefusesParametersThatMeanNothing) {
 TEST(LogProbability, SumsToOne) {
   const std::vector<float> logits = {1, -2, 0.5f, 3};
   double sum = 0;
-  for (TokenId token = 0; token < 4; ++token)
-    sum += std::exp(double(log_probability(numerics::best_kernels(), logits, token)));
+  for (const float value : log_probabilities(numerics::best_kernels(), logits, {{0, 1, 2, 3}}))
+    sum += std::exp(double(value));
   EXPECT_NEAR(sum, 1, 1e-6);
+}
+
+TEST(MostProbable, HighestFirstAndEqualOnesByTheirIds) {
+  const std::vector<float> logits = {1, 3, -2, 3, 0.5f};
+  EXPECT_EQ(most_probable(logits, 3), (std::vector<TokenId>{1, 3, 0}));
+  EXPECT_EQ(most_probable(logits, 9), (std::vector<TokenId>{1, 3, 0, 4, 2}));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct TokenLogprob {
     std::string bytes;
     float logprob = 0;
   };
-  std::vector<Alternative> top;  // the most probable first
+  std::vector<Alternative> top = {};  // the most probable first
   size_t text_offset = 0;        // of /v1/completions: where the token's text begins, in characters
   bool has_logprob = true;       // false: the first token of an echoed prompt
 };
@@ -53,9 +53,9 @@ struct ToolCallOutput {
 };
 
 struct ChatChoice {
-  std::string content, reasoning;
-  std::vector<ToolCallOutput> calls;
-  std::vector<TokenLogprob> logprobs;
+  std::string content = {}, reasoning = {};
+  std::vector<ToolCallOutput> calls = {};
+  std::vector<TokenLogprob> logprobs = {};
   std::optional<FinishReason> finish;
 };
 

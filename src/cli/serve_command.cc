@@ -1,0 +1,209 @@
+#include "cli/serve_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/limits.h"
+#include "cli/chat_flags.h"
+#include "cli/command_line.h"
+#include "cli/disk_rate.h"
+#include "cli/memory_planning.h"
+#include "cli/messages.h"
+#include "cli/model_loading.h"
+#include "cli/model_location.h"
+#include "cli/progress.h"
+#include "cli/prompt.h"
+#include "cli/sampling.h"
+#include "cli/serve_flags.h"
+#include "cli/signals.h"
+#include "cli/units.h"
+#include "serve/engine_loop.h"
+#include "serve/http/http_server.h"
+#include "serve/service.h"
+
+namespace deltafin::cli {
+
+namespace {
+
+// When everything is sent and only clients that read slowly are left.
+constexpr std::chrono::seconds kLastReplies{2};
+
+// Everything that can be known before the weights are loaded.
+struct ServePreparation {
+  std::string directory;
+  checkpoint::ModelContract contract;
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  engine::EngineOptions engine;
+  ReaderChoice reader;
+  serve::ServiceOptions service;
+  serve::HttpOptions http;
+  engine::SchedulerOptions scheduler;
+};
+
+std::string model_name(const ServeFlags& flags, const std::string& directory) {
+  if (flags.model_name) return *flags.model_name;
+  if (*flags.model == kBundledModel) return kBundledModel;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(directory);
+  return path.filename().empty() ? "model" : path.filename().string();
+}
+
+Result<uint64_t> context_of(const ServeFlags& flags, const checkpoint::ModelContract& contract) {
+  const uint64_t most = std::max<uint64_t>(contract.max_positions, 1);
+  if (flags.context && *flags.context > most)
+    return fail(ErrorCode::Usage,
+                fmt::format("--context: found {}, but the model declares {} positions\n  give at "
+                            "most {}",
+                            *flags.context, most, most));
+  return flags.context.value_or(std::min(ServeFlags::kContext, most));
+}
+
+// What the model's template is, or why there is no chat.
+Status find_chat(const ServeFlags& flags, const io::Storage& storage, ServePreparation& ready) {
+  const Result<ChatSetup> setup =
+      make_chat_setup(flags.chat, *ready.tokenizer, storage, ready.directory);
+  if (!setup) {
+    // A template that was named must be there; a model without one still completes text.
+    if (flags.chat.chooses_template()) return std::unexpected(setup.error());
+    ready.service.why_no_chat = fmt::format("this model has no chat: {}", setup.error().what);
+    warn("completions only: " + first_line(setup.error().what));
+    return {};
+  }
+  ready.service.chat_template = setup->chat_template;
+  ready.service.chat_options = setup->options;
+  ready.service.end_of_turn = setup->end_of_turn;
+  return {};
+}
+
+void describe_model(const ServeFlags& flags, const std::optional<PlannedMemory>& memory,
+                    ServePreparation& ready) {
+  serve::ServedModel& model = ready.service.model;
+  model.id = model_name(flags, ready.directory);
+  model.architecture = ready.contract.architecture;
+  model.layers = ready.contract.layers.size();
+  model.version = version();
+  model.disk_bytes_per_second = measure_disk(ready.directory);
+  if (!memory) return;
+  const memory::ModelSizes& sizes = memory->sizes;
+  model.trunk_bytes = sizes.trunk_bytes();
+  model.parameters_bytes = sizes.trunk_bytes() + sizes.expert_count * sizes.expert_bytes;
+  model.budget_bytes = memory->budget.bytes;
+  model.trunk_buffer_bytes = memory->plan.trunk_buffer_bytes;
+  model.state_bytes = memory->plan.state_bytes + memory->kept_state_bytes;
+  model.activation_bytes = memory->plan.activation_bytes;
+}
+
+Result<ServePreparation> prepare(const ServeFlags& flags) {
+  const io::PosixStorage storage;
+  ServePreparation ready;
+  TRY(ready.http, flags.http_options());
+  TRY(ready.directory, find_model(storage, *flags.model));
+  TRY(ready.contract, read_contract(storage, ready.directory));
+  TRY(const uint64_t context, context_of(flags, ready.contract));
+  TRY(ready.engine, engine_options(flags.engine));
+  TRY(ready.reader, reader_choice(flags.engine));
+  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));
+  // A server chooses as the model's makers wish, where a request does not say; greedily where they
+  // do not say either.
+  SamplingFlags as_made;
+  as_made.sample = defaults.temperature.has_value();
+  TRY(ready.service.sampling, combine(as_made, defaults, 0));
+  TRY(ready.tokenizer, text::open_tokenizer(storage, ready.directory));
+  TRY_STATUS(find_chat(flags, storage, ready));
+  ready.service.stop_tokens = stop_tokens(defaults, ready.contract.eos_token_id, std::nullopt);
+  ready.service.context = context;
+  ready.service.requests = static_cast<uint32_t>(flags.requests.value_or(ServeFlags::kRequests));
+  ready.service.queue = static_cast<uint32_t>(flags.queue.value_or(ServeFlags::kQueue));
+  ready.service.jobs.directory = flags.state_directory;
+  TRY_STATUS(flags.prepare_state_directory());
+  const Workload workload{.prompt_rows = context,
+                          .requests = ready.service.requests,
+                          .kept_sequences = ServeFlags::kKeptSequences,
+                          .context = context};
+  TRY(const std::optional<PlannedMemory> memory,
+      plan_memory(flags.engine, ready.directory, workload, ready.engine));
+  ready.scheduler = {.sequences = ready.service.requests,
+                     .context = context,
+                     .kept_state_bytes = memory ? memory->kept_state_bytes : 0};
+  describe_model(flags, memory, ready);
+  return ready;
+}
+
+// Ends when a signal says so: at first what runs may end, for a while.
+class Ending {
+ public:
+  Ending(serve::EngineLoop& loop, const Clock& clock, std::chrono::seconds limit,
+         const CancelToken& cancel)
+      : loop_(loop), clock_(clock), limit_(limit), cancel_(cancel) {}
+
+  // Whether what is left must stop now.
+  bool operator()() {
+    if (!cancel_.cancelled()) return false;
+    if (!deadline_) {
+      deadline_ = clock_.now() + limit_;
+      loop_.drain();
+      const serve::EngineStatus status = loop_.status();
+      const uint64_t left = status.scheduler.running + status.scheduler.waiting;
+      if (left > 0)
+        write_to_standard_error(
+            fmt::format("ending: {} request{} may take {} s more; again to stop at once\n", left,
+                        left == 1 ? "" : "s", limit_.count()));
+    }
+    return clock_.now() >= *deadline_;
+  }
+
+ private:
+  serve::EngineLoop& loop_;
+  const Clock& clock_;
+  std::chrono::seconds limit_;
+  const CancelToken& cancel_;
+  std::optional<std::chrono::nanoseconds> deadline_;
+};
+
+}  // namespace
+
+Result<int> serve_command(const std::vector<std::string>& arguments, CancelToken& cancel) {
+  ServeFlags flags;
+  CommandLine line("serve MODEL [options]",
+                   "Serves a model over HTTP, with OpenAI's API and a page for people "
+                   "(docs/api.md). It listens at once and answers when the model is loaded. "
+                   "Ctrl-C or SIGTERM lets running requests end, for a while.");
+  flags.declare(line);
+  TRY(const CommandLine::Parsed parsed, line.parse(arguments));
+  if (parsed == CommandLine::Parsed::Help) return print(line.help());
+  TRY_STATUS(required_model(flags.model, "serve"));
+  TRY(ServePreparation ready, prepare(flags));
+  const std::string warning = unknown_fields_warning(ready.contract);
+  if (!warning.empty()) warn(warning);
+
+  const SystemClock clock;
+  serve::EngineLoop loop(clock);
+  serve::Service service(std::move(ready.service), *ready.tokenizer, *ready.engine.kernels, loop,
+                         clock);
+  TRY(const std::unique_ptr<serve::HttpServer> server,
+      serve::HttpServer::start(ready.http, flags.insecure,
+                               [&](serve::HttpRequest request, serve::Reply reply) {
+                                 service.handle(std::move(request), std::move(reply));
+                               }));
+  service.watch(server.get());
+  const std::string shown_host = ready.http.host.find(':') == std::string::npos
+                                     ? ready.http.host
+                                     : "[" + ready.http.host + "]";
+  write_to_standard_error(fmt::format("listening on http://{}:{}/\n", shown_host, server->port()));
+  TRY(const std::unique_ptr<LoadedModel> model,
+      LoadedModel::open(ready.directory, ready.engine, ready.reader, cancel,
+                        [&](double fraction) { loop.note_loading(fraction); }));
+  write_to_standard_error("ready\n");
+  Ending ending(loop, clock,
+                std::chrono::seconds(flags.drain_seconds.value_or(ServeFlags::kDrainSeconds)),
+                cancel);
+  loop.run(model->engine(), ready.scheduler, [&] { service.tick(); }, ending);
+  service.tick();
+  server->drain(kLastReplies);
+  return 0;
+}
+
+}  // namespace deltafin::cli

@@ -1,0 +1,37 @@
+// The flags of deltafin serve.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/chat_flags.h"
+#include "cli/command_line.h"
+#include "cli/model_loading.h"
+#include "serve/http/http_server.h"
+
+namespace deltafin::cli {
+
+struct ServeFlags {
+  static constexpr uint64_t kContext = 8192, kRequests = 4, kQueue = 32, kDrainSeconds = 30;
+  // States of so many whole contexts are kept for later prompts.
+  static constexpr uint64_t kKeptSequences = 2;
+
+  std::optional<std::string> model, model_name;
+  std::optional<std::string> host, api_key_file, cors, allow_host;
+  std::optional<uint64_t> port, requests, queue, context, drain_seconds;
+  std::optional<std::string> state_directory;
+  bool insecure = false;
+  ChatFlags chat;
+  EngineFlags engine;
+
+  // The flags must outlive the command line's parse().
+  void declare(CommandLine& line);
+  // Reads the key. Errors: Usage, Io.
+  Result<serve::HttpOptions> http_options() const;
+  // Makes the folder where it is missing. Errors: Io, when it cannot be written to.
+  Status prepare_state_directory() const;
+};
+
+}  // namespace deltafin::cli

@@ -1,0 +1,437 @@
+#include "serve/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/machine.h"
+#include "serve/api/tokenize_request.h"
+#include "serve/page/page.h"
+#include "text/chat/turn_prompt.h"
+
+namespace deltafin::serve {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kJson = "application/json";
+constexpr size_t kRequestIdBytes = 128;
+
+void send(Reply& reply, const ApiError& error, HeaderList more = {}) {
+  reply.send(error.status, kJson, to_json(error), std::move(more));
+}
+
+std::string dump(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+ApiError not_found(std::string message) {
+  return {.status = 404,
+          .message = std::move(message),
+          .type = "invalid_request_error",
+          .code = "not_found"};
+}
+
+ApiError bad_request(std::string param, std::string message, std::string code = {}) {
+  return {.status = 400,
+          .message = std::move(message),
+          .type = "invalid_request_error",
+          .param = std::move(param),
+          .code = std::move(code)};
+}
+
+// What a client calls its request; empty when it does not say.
+ApiResult<std::string> request_id(const HttpRequest& request) {
+  const std::string* id = request.header("x-request-id");
+  if (id == nullptr || id->empty()) return std::string();
+  const bool is_plain = id->size() <= kRequestIdBytes && std::ranges::all_of(*id, [](char c) {
+                          return c > ' ' && c < 0x7F && c != '/';
+                        });
+  if (is_plain) return *id;
+  return std::unexpected(
+      bad_request("X-Request-Id", fmt::format("the header X-Request-Id must be 1 to {} printable "
+                                              "ASCII characters without spaces and slashes",
+                                              kRequestIdBytes)));
+}
+
+// "?after=12" -> 12; 0 when it does not say.
+size_t events_seen(std::string_view query) {
+  constexpr std::string_view kName = "after=";
+  const size_t at = query.find(kName);
+  size_t seen = 0;
+  if (at == std::string_view::npos) return seen;
+  const std::string_view digits = query.substr(at + kName.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), seen);
+  return seen;
+}
+
+template <class T>
+void replace_missing(std::optional<T>& value, const std::optional<T>& fallback) {
+  if (!value) value = fallback;
+}
+
+}  // namespace
+
+Service::Service(ServiceOptions options, const text::Tokenizer& tokenizer,
+                 const numerics::Kernels& kernels, EngineLoop& loop, const Clock& clock)
+    : options_(std::move(options)),
+      tokenizer_(tokenizer),
+      kernels_(kernels),
+      loop_(loop),
+      clock_(clock),
+      jobs_(options_.jobs, clock),
+      started_(unix_seconds()),
+      started_at_(clock.now()) {}
+
+void Service::handle(HttpRequest request, Reply reply) {
+  using Call = void (Service::*)(const HttpRequest&, Reply);
+  struct Route {
+    std::string_view path, method;
+    Call call;
+  };
+  static constexpr Route kRoutes[] = {
+      {"/v1/chat/completions", "POST", &Service::chat},
+      {"/v1/completions", "POST", &Service::complete},
+      {"/v1/tokenize", "POST", &Service::tokenize},
+      {"/v1/detokenize", "POST", &Service::detokenize},
+      {"/v1/models", "GET", &Service::models},
+      {"/health", "GET", &Service::health},
+      {"/status", "GET", &Service::status},
+      {"/metrics", "GET", &Service::metrics},
+      {"/", "GET", &Service::page},
+  };
+  constexpr std::string_view kRequests = "/v1/requests/", kCancel = "/cancel";
+  const char* allowed = nullptr;
+  for (const Route& route : kRoutes) {
+    if (route.path != request.path) continue;
+    if (route.method == request.method) return (this->*route.call)(request, std::move(reply));
+    allowed = route.method.data();
+  }
+  if (request.path.starts_with(kRequests)) {
+    std::string id = request.path.substr(kRequests.size());
+    const bool cancels = id.ends_with(kCancel);
+    if (cancels) id.resize(id.size() - kCancel.size());
+    allowed = cancels ? "POST" : "GET";
+    if (request.method == allowed)
+      return cancels ? cancel(id, std::move(reply)) : reattach(id, request, std::move(reply));
+  }
+  if (allowed == nullptr)
+    return send(reply, not_found(fmt::format("there is no {}\n  docs/api.md lists the routes, GET "
+                                             "/ is a page for people",
+                                             request.path)));
+  send(reply,
+       {.status = 405,
+        .message = fmt::format("{} takes {}, found {}", request.path, allowed, request.method),
+        .type = "invalid_request_error",
+        .code = "method_not_allowed"},
+       {{"Allow", allowed}});
+}
+
+// --- Generation.
+
+ApiDefaults Service::defaults() {
+  return {.model_id = options_.model.id, .sampling = options_.sampling, .drawn_seed = draw_seed()};
+}
+
+uint64_t Service::draw_seed() {
+  // Short enough to type.
+  return std::random_device()() & 0xFFFFFF;
+}
+
+// Whether one more request can be taken. Errors: 503 while the model loads and when the server
+// ends, 429 when the queue is full.
+ApiResult<void> Service::admit() const {
+  const ServerState state = loop_.status().state;
+  if (state == ServerState::Loading)
+    return std::unexpected(ApiError{.status = 503,
+                                    .message = fmt::format("the model is loading, {:.0f} % are "
+                                                           "there\n  GET /health says when it is "
+                                                           "ready",
+                                                           100 * loop_.status().loading_fraction),
+                                    .type = "server_error",
+                                    .code = "loading"});
+  if (state == ServerState::Draining)
+    return std::unexpected(ApiError{.status = 503,
+                                    .message = "the server is ending and takes no new requests",
+                                    .type = "server_error",
+                                    .code = "draining"});
+  if (jobs_.open_count() >= options_.requests + options_.queue)
+    return std::unexpected(
+        ApiError{.status = 429,
+                 .message = fmt::format("{} requests are running and {} wait, which is all that "
+                                        "--requests and --queue allow\n  try again later",
+                                        options_.requests, options_.queue),
+                 .type = "rate_limit_error",
+                 .code = "queue_full"});
+  return {};
+}
+
+ApiResult<std::vector<TokenId>> Service::prompt_ids(const CompletionPrompt& prompt,
+                                                    size_t index) const {
+  std::vector<TokenId> ids;
+  if (const std::string* text = std::get_if<std::string>(&prompt)) {
+    Result<std::vector<TokenId>> encoded = tokenizer_.encode(*text, text::SpecialTokens::AsText);
+    if (!encoded) return std::unexpected(bad_request("prompt", encoded.error().what));
+    ids = *std::move(encoded);
+  } else {
+    ids = std::get<std::vector<TokenId>>(prompt);
+  }
+  for (const TokenId id : ids) {
+    if (id >= 0 && static_cast<size_t>(id) < tokenizer_.vocabulary_size()) continue;
+    return std::unexpected(
+        bad_request(fmt::format("prompt[{}]", index),
+                    fmt::format("token id {} is outside the vocabulary: expected 0..{}", id,
+                                tokenizer_.vocabulary_size() - 1)));
+  }
+  if (ids.empty())
+    return std::unexpected(
+        bad_request("prompt", "the prompt is empty; it needs at least one character or token"));
+  return ids;
+}
+
+// Everything but the prompts.
+ApiResult<GenerationSetup> Service::setup_of(const GenerationFields& fields, bool is_chat) {
+  if (const Status valid = engine::validate(fields.sampling, tokenizer_.vocabulary_size()); !valid)
+    return std::unexpected(to_api_error(valid.error()));
+  Result<text::StopStrings> stops = text::StopStrings::create(fields.stop);
+  if (!stops) return std::unexpected(bad_request("stop", stops.error().what));
+  return GenerationSetup{.head = {.id = fmt::format("{}-{:x}{:06x}", is_chat ? "chatcmpl" : "cmpl",
+                                                    started_, next_id_++),
+                                  .created = unix_seconds(),
+                                  .model = options_.model.id,
+                                  .sampling = fields.sampling},
+                         .channels = {},
+                         .prompts = {},
+                         .answers = fields.answers,
+                         .stop_tokens = options_.stop_tokens,
+                         .stops = *std::move(stops),
+                         .include_usage = fields.include_usage,
+                         .logprobs = fields.logprobs,
+                         .timeout = fields.timeout};
+}
+
+void Service::complete(const HttpRequest& request, Reply reply) {
+  if (const ApiResult<void> admitted = admit(); !admitted)
+    return send(reply, admitted.error(), {{"Retry-After", "1"}});
+  const ApiResult<CompletionRequest> parsed = parse_completion_request(request.body, defaults());
+  if (!parsed) return send(reply, parsed.error());
+  ApiResult<GenerationSetup> setup = setup_of(*parsed, false);
+  if (!setup) return send(reply, setup.error());
+  setup->echo = parsed->echo;
+  for (const CompletionPrompt& prompt : parsed->prompts) {
+    ApiResult<std::vector<TokenId>> ids = prompt_ids(prompt, setup->prompts.size());
+    if (!ids) return send(reply, ids.error());
+    setup->prompts.push_back(*std::move(ids));
+  }
+  start(request, std::move(reply), *parsed, *std::move(setup), {});
+}
+
+void Service::chat(const HttpRequest& request, Reply reply) {
+  if (const ApiResult<void> admitted = admit(); !admitted)
+    return send(reply, admitted.error(), {{"Retry-After", "1"}});
+  if (options_.chat_template == nullptr)
+    return send(reply, bad_request("messages", options_.why_no_chat, "no_chat_template"));
+  ApiResult<ChatRequest> parsed = parse_chat_request(request.body, defaults());
+  if (!parsed) return send(reply, parsed.error());
+  text::ChatOptions& options = parsed->options;
+  replace_missing(options.thinking, options_.chat_options.thinking);
+  replace_missing(options.effort, options_.chat_options.effort);
+  if (!parsed->tools_allowed) parsed->conversation.tools.clear();
+  Result<text::TurnPrompt> prompt =
+      text::make_turn_prompt(*options_.chat_template, options, tokenizer_, parsed->conversation);
+  if (!prompt) return send(reply, to_api_error(prompt.error()));
+  ApiResult<GenerationSetup> setup = setup_of(*parsed, true);
+  if (!setup) return send(reply, setup.error());
+  setup->channels = {.format = options_.chat_template->channels,
+                     .start = options_.chat_template->start(options),
+                     .tools = parsed->conversation.tools};
+  if (options_.end_of_turn) setup->stop_tokens.push_back(*options_.end_of_turn);
+  const std::vector<size_t> borders = {prompt->lasting};
+  setup->prompts.push_back(std::move(prompt->ids));
+  start(request, std::move(reply), *parsed, *std::move(setup), borders);
+}
+
+void Service::start(const HttpRequest& request, Reply reply, const GenerationFields& fields,
+                    GenerationSetup setup, std::vector<size_t> borders) {
+  for (const std::vector<TokenId>& prompt : setup.prompts) {
+    if (prompt.size() < options_.context) continue;
+    return send(reply,
+                bad_request(setup.channels ? "messages" : "prompt",
+                            fmt::format("the prompt has {} tokens, and a context of {} leaves no "
+                                        "room for an answer\n  shorten it, or start the server "
+                                        "with a larger --context",
+                                        prompt.size(), options_.context),
+                            "context_length_exceeded"));
+  }
+  ApiResult<std::string> named = request_id(request);
+  if (!named) return send(reply, named.error());
+  const std::string id = named->empty() ? setup.head.id : *named;
+  const std::shared_ptr<Job> job =
+      jobs_.create(id, fields.stream ? AnswerForm::Stream : AnswerForm::Whole);
+  if (job == nullptr)
+    return send(reply, {.status = 409,
+                        .message = fmt::format("there is a request {} already\n  GET "
+                                               "/v1/requests/{} has its answer; use another "
+                                               "X-Request-Id for another request",
+                                               id, id),
+                        .type = "invalid_request_error",
+                        .param = "X-Request-Id",
+                        .code = "duplicate_request"});
+  std::vector<engine::ScheduledRequest> requests;
+  for (const std::vector<TokenId>& prompt : setup.prompts)
+    requests.push_back({.prompt = prompt,
+                        .max_tokens = std::min<uint64_t>(fields.max_tokens.value_or(UINT64_MAX),
+                                                         options_.context - prompt.size()),
+                        .stop_tokens = setup.stop_tokens,
+                        .sampling = setup.head.sampling,
+                        .answers = setup.answers,
+                        .prompt_logits = setup.echo && setup.logprobs,
+                        .borders = borders});
+  Result<std::shared_ptr<Generation>> generation =
+      Generation::create(std::move(setup), job, tokenizer_, kernels_, clock_);
+  if (!generation) {
+    job->fail(to_api_error(generation.error()));
+  } else {
+    (*generation)->on_give_up([this, id] { stop(id); });
+    if (named->empty()) job->on_abandoned([this, id] { stop(id); });
+    const std::vector<std::shared_ptr<engine::RequestListener>> listeners =
+        (*generation)->create_listeners();
+    const std::scoped_lock lock(mutex_);
+    Running& running = running_[id];
+    running = {.job = job, .generation = *generation, .tickets = {}};
+    for (size_t i = 0; i < requests.size(); ++i)
+      running.tickets.push_back(loop_.submit(std::move(requests[i]), listeners[i]));
+  }
+  job->attach(std::move(reply), 0);
+}
+
+void Service::stop(const std::string& id) {
+  std::vector<Ticket> tickets;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = running_.find(id); found != running_.end())
+      tickets = found->second.tickets;
+  }
+  for (const Ticket ticket : tickets) loop_.cancel(ticket);
+}
+
+void Service::tick() {
+  std::vector<Running> running;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [id, entry] : running_) running.push_back(entry);
+  }
+  for (const Running& entry : running) {
+    entry.generation->tick();
+    if (!entry.job->ended()) continue;
+    {
+      const std::scoped_lock lock(mutex_);
+      running_.erase(entry.job->id());
+    }
+    const Status kept = jobs_.keep(entry.job);
+    const std::scoped_lock lock(mutex_);
+    disk_problem_ = kept ? "" : kept.error().what;
+  }
+}
+
+void Service::reattach(const std::string& id, const HttpRequest& request, Reply reply) {
+  const std::shared_ptr<Job> job = jobs_.find(id);
+  if (job == nullptr)
+    return send(reply, not_found(fmt::format("there is no request {}, or no longer\n  finished "
+                                             "answers are kept for a while; docs/api.md says more",
+                                             id)));
+  job->attach(std::move(reply), events_seen(request.query));
+}
+
+void Service::cancel(const std::string& id, Reply reply) {
+  const std::shared_ptr<Job> job = jobs_.find(id);
+  if (job == nullptr) return send(reply, not_found(fmt::format("there is no request {}", id)));
+  const bool was_running = !job->ended();
+  stop(id);
+  reply.send(200, kJson, dump({{"id", id}, {"cancelled", was_running}}));
+}
+
+// --- Everything else.
+
+void Service::tokenize(const HttpRequest& request, Reply reply) {
+  const ApiResult<TokenizeRequest> parsed = parse_tokenize_request(request.body);
+  if (!parsed) return send(reply, parsed.error());
+  const Result<std::vector<TokenId>> ids =
+      tokenizer_.encode(parsed->text, parsed->parse_special ? text::SpecialTokens::Parse
+                                                            : text::SpecialTokens::AsText);
+  if (!ids) return send(reply, to_api_error(ids.error()));
+  reply.send(200, kJson, tokenize_json(*ids));
+}
+
+void Service::detokenize(const HttpRequest& request, Reply reply) {
+  const ApiResult<std::vector<TokenId>> ids = parse_detokenize_request(request.body);
+  if (!ids) return send(reply, ids.error());
+  const Result<std::string> bytes = tokenizer_.decode(*ids);
+  if (!bytes) return send(reply, to_api_error(bytes.error()));
+  text::StreamDecoder decoder;
+  reply.send(200, kJson, detokenize_json(decoder.push(*bytes) + decoder.finish()));
+}
+
+void Service::models(const HttpRequest&, Reply reply) {
+  reply.send(200, kJson,
+             dump({{"object", "list"},
+                   {"data",
+                    {{{"id", options_.model.id},
+                      {"object", "model"},
+                      {"created", started_},
+                      {"owned_by", "deltafin"},
+                      {"deltafin",
+                       {{"architecture", options_.model.architecture},
+                        {"context", options_.context},
+                        {"chat", options_.chat_template != nullptr}}}}}}}));
+}
+
+void Service::health(const HttpRequest&, Reply reply) {
+  const EngineStatus status = loop_.status();
+  ordered_json json = {{"status", name_of(status.state)}};
+  if (status.state == ServerState::Loading) json["loading"] = status.loading_fraction;
+  if (!status.last_failure.empty()) json["failure"] = status.last_failure;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!disk_problem_.empty()) json["state_directory"] = disk_problem_;
+  }
+  const bool serves = status.state == ServerState::Ready || status.state == ServerState::Degraded;
+  reply.send(serves ? 200 : 503, kJson, dump(json));
+}
+
+void Service::status(const HttpRequest&, Reply reply) {
+  look([&](const ServerLook& now) { reply.send(200, kJson, status_json(now)); });
+}
+
+void Service::metrics(const HttpRequest&, Reply reply) {
+  look([&](const ServerLook& now) {
+    reply.send(200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(now));
+  });
+}
+
+void Service::look(const std::function<void(const ServerLook&)>& use) const {
+  const EngineStatus status = loop_.status();
+  use({.model = options_.model,
+       .engine = status,
+       .http = server_ != nullptr ? server_->snapshot() : HttpCounters(),
+       .request_limit = options_.requests,
+       .resident_bytes = Machine().resident_bytes().value_or(0),
+       .uptime = clock_.now() - started_at_});
+}
+
+void Service::page(const HttpRequest&, Reply reply) {
+  reply.send(200, "text/html; charset=utf-8", std::string(page_html()),
+             {{"Content-Security-Policy", std::string(page_policy())}});
+}
+
+}  // namespace deltafin::serve
