@@ -38,6 +38,15 @@ function(base64_sha256 out text)
   set(${out} "${base64}=" PARENT_SCOPE)
 endfunction()
 
+# leave_out_indentation(VARIABLE): and empty lines, and comments of scripts that have lines of their own. They
+# are for readers of the source.
+function(leave_out_indentation variable)
+  string(REGEX REPLACE "\n[ \n]+" "\n" lines "\n${${variable}}")
+  string(REGEX REPLACE "\n//[^\n]*" "" lines "${lines}")
+  string(SUBSTRING "${lines}" 1 -1 lines)
+  set(${variable} "${lines}" PARENT_SCOPE)
+endfunction()
+
 # put_inline(TAG_REGEX ELEMENT HASHES): replaces the tags in `page`, which name a file, by an element with
 # what is in it; appends its hash to HASHES.
 function(put_inline tag_regex element hashes)
@@ -45,6 +54,7 @@ function(put_inline tag_regex element hashes)
   foreach(tag IN LISTS tags)
     string(REGEX REPLACE "${tag_regex}" "\\1" name "${tag}")
     file(READ ${SOURCE}/${name} text)
+    leave_out_indentation(text)
     base64_sha256(hash "${text}")
     string(REPLACE "${tag}" "<${element}>${text}</${element}>" page "${page}")
     string(APPEND ${hashes} " 'sha256-${hash}'")
@@ -58,6 +68,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
 endif()
 
 file(READ ${SOURCE}/page.html page)
+leave_out_indentation(page)
 put_inline("<link rel=\"stylesheet\" href=\"([a-z_]+[.]css)\">" style style_hashes)
 put_inline("<script src=\"([a-z_]+[.]js)\"></script>" script script_hashes)
 

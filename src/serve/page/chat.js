@@ -15,9 +15,11 @@ class TurnView {
     // Once it was opened or closed by hand, it stays so.
     this.reasoning.firstChild.addEventListener("click", () => (this.touched = true));
     this.progressText = element("span");
+    this.progressClock = element("span");
     this.progressBar = element("i");
     this.progress = element("div", {class: "progress", hidden: true},
-                            this.progressText, element("div", {class: "bar"}, this.progressBar));
+                            element("p", {}, this.progressText, this.progressClock),
+                            element("div", {class: "bar"}, this.progressBar));
     this.content = element("div", {class: "content"});
     this.trouble = element("p", {class: "trouble", hidden: true});
     this.error = element("div", {class: "error", role: "alert", hidden: true});
@@ -57,14 +59,15 @@ class TurnView {
     const reading = running && !answer.reasoning && !answer.content;
     this.progress.hidden = !reading;
     if (!reading) return;
-    const {progress} = answer, clock = clockText((Date.now() - answer.started) / 1000);
+    const {progress} = answer;
     let text = "Waiting for the server";
     if (progress?.queued !== undefined)
       text = progress.queued ? `Waiting behind ${countText(progress.queued, "request")}` : "Next in the queue";
     else if (progress)
       text = `Reading the prompt: ${wholeText(progress.done)} of ${countText(progress.total, "token")}` +
              (progress.eta ? `, about ${durationText(progress.eta)} more` : "");
-    setText(this.progressText, `${text} · ${clock}`);
+    setText(this.progressText, text);
+    setText(this.progressClock, clockText((Date.now() - answer.started) / 1000));
     const part = progress?.total ? progress.done / progress.total : 0;
     this.progressBar.parentElement.hidden = !progress?.total;
     this.progressBar.style.width = `${100 * part}%`;
@@ -103,7 +106,7 @@ class TurnView {
         button.addEventListener("click", () => this.act(action, this.turn));
         return button;
       });
-      this.error.replaceChildren(element("p", {}, element("strong", {}, error.message), ` ${error.advice}`), ...buttons);
+      this.error.replaceChildren(element("p", {}, element("strong", {}, error.message.replace(/[.!?]?$/, ".")), ` ${error.advice}`), ...buttons);
     }
   }
 }

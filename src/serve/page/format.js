@@ -18,11 +18,11 @@ function bytesParts(bytes) {
   } while (bytes >= 999.5 && unit + 1 < units.length);
   return [significant(bytes), units[unit]];
 }
-const bytesText = (bytes) => bytesParts(bytes).join(" ");
+const bytesText = (bytes) => bytesParts(bytes).join("\u00a0");
 
 const wholeText = (number) => number.toLocaleString("en-US", {maximumFractionDigits: 0});
 const rateText = (rate) => (rate >= 100 ? wholeText(rate) : rate >= 10 ? rate.toFixed(1) : rate.toFixed(2));
-const percentText = (part) => `${(100 * part).toFixed(part > 0 && part < 0.0995 ? 1 : 0)} %`;
+const percentText = (part) => `${(100 * part).toFixed(part > 0 && part < 0.0995 ? 1 : 0)}\u00a0%`;
 const countText = (count, noun) => `${wholeText(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 function durationText(seconds) {

@@ -43,6 +43,7 @@ class Generation {
         const response = await this.connect(body);
         body = null;  // the server has it
         await this.follow(response);
+        if (this.answer.state !== "running") break;
         this.answer.trouble = "The connection broke.";
       } catch (error) {
         if (this.answer.state !== "running") break;
@@ -57,7 +58,6 @@ class Generation {
         }
         this.answer.trouble = error instanceof Refusal ? error.message : "The connection broke.";
       }
-      if (this.answer.state !== "running") break;
       body = null;
       this.answer.attached = true;
       if (this.answer.events > before) tries = 0;

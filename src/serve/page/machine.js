@@ -5,8 +5,8 @@ const pollSeconds = 1, pollPatienceSeconds = 8, tracedSeconds = 120;
 
 const stateNames = {loading: "Loading", ready: "Ready", draining: "Draining", degraded: "Degraded",
                     unreachable: "Unreachable", locked: "Key needed", unknown: "Connecting"};
-const partNames = [["trunk", "Trunk"], ["experts", "Experts"], ["state", "Conversations"], ["activations", "Activations"]];
-const doingNames = {idle: "Idle", prefill: "Reading prompts", decode: "Generating"};
+const partNames = [["trunk", "Trunk"], ["experts", "Experts"], ["state", "State"], ["activations", "Activations"]];
+const doingNames = {idle: "Idle", prefill: "Reading", decode: "Generating"};
 
 // --- what was seen, and rates out of it ---
 
@@ -17,8 +17,8 @@ const seen = {
     const sample = {at: status.uptime_seconds, read: status.disk.bytes_read, generated: status.tokens.generated,
                     layers: status.layers, idle: status.activity.kind === "idle"};
     const last = this.samples.at(-1);
-    if (last && sample.at < last.at) this.samples = [];  // another process
     if (last && sample.at === last.at) return;
+    if (last && sample.at < last.at) this.samples = [];  // another process
     this.samples.push(sample);
     while (sample.at - this.samples[0].at > tracedSeconds) this.samples.shift();
     sample.readRate = this.readRate();
@@ -139,7 +139,7 @@ const strip = {
       setText(line, this.layers.length ? `No expert was used ${when}` : "");
     } else {
       const key = (kind, count, text) => element("span", {class: `key-${kind}`}, `${percentText(count / (hits + misses))} ${text}`);
-      line.replaceChildren(element("span", {}, "Experts "), key("memory", hits, "from memory"), " ", key("disk", misses, "read from disk"));
+      line.replaceChildren(key("memory", hits, "from memory"), " ", key("disk", misses, "read from disk"));
     }
     this.root.setAttribute("aria-valuetext", line.textContent);
   },
@@ -149,7 +149,8 @@ const strip = {
 
 // Draws the values of `field` over the last two minutes; `full` is the height of the whole.
 function drawTrace(svg, field, full) {
-  const {samples} = seen, now = samples.at(-1).at;
+  const now = seen.samples.at(-1).at;
+  const samples = seen.samples.length > 1 ? seen.samples.slice(1) : seen.samples;  // the first has no rate
   const point = (sample) => `${(tracedSeconds - (now - sample.at)).toFixed(1)} ${(31 - 30 * Math.min(1, sample[field] / full)).toFixed(1)}`;
   const line = samples.map(point).join("L");
   const [area, path] = svg.children;
@@ -251,8 +252,8 @@ const machine = {
   showDoing({activity, state}) {
     const {kind, layer, layers, rows} = activity;
     const idle = kind === "idle", name = state === "loading" ? "Loading" : doingNames[kind] ?? kind;
-    setText(find("doing"), idle ? name : `${name}, ${countText(rows, kind === "decode" ? "answer" : "token")} at a time`);
-    setText(find("glance-text"), idle ? name : `${name}, layer ${layer}`);
+    setText(find("doing"), idle ? name : `${name} ${countText(rows, kind === "decode" ? "answer" : "prompt token")}`);
+    setText(find("glance-text"), idle ? name : `${name} · layer ${layer}`);
     find("glance-place").style.width = idle ? "0" : `${(100 * (layer + 1)) / layers}%`;
     find("now-title").dataset.layer = idle ? "" : `layer ${layer}`;
   },
@@ -269,7 +270,7 @@ const machine = {
     const probe = disk.probe_bytes_per_second, [number, unit] = bytesParts(readRate);
     setText(find("disk-now"), number);
     setText(find("disk-unit"), `${unit}/s`);
-    setText(find("glance-rate"), readRate ? `${number} ${unit}/s` : "");
+    setText(find("glance-rate"), readRate ? `${number}\u00a0${unit}/s` : "");
     find("disk-trace").classList.toggle("probed", Boolean(probe));
     drawTrace(find("disk-trace"), "readRate", Math.max(probe ?? peak * 1.1, peak, 1));
     setText(find("disk-foot"), probe ? `${percentText(readRate / probe)} of ${bytesText(probe)}/s probed` : `${bytesText(disk.bytes_read)} read`);
