@@ -67,6 +67,9 @@ inline constexpr uint64_t kPositions = 1ull << 24;
 // K3), and no drafter proposes more.
 inline constexpr size_t kVerifyRows = 64;
 
+// Rows whose logits exist at a time while a prompt is scored: 42 MB of K3's.
+inline constexpr size_t kScoredRows = 64;
+
 // Text given on the command line or in a prompt file: 16 MiB is about four million tokens.
 inline constexpr uint64_t kPromptBytes = 16ull << 20;
 

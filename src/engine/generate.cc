@@ -140,10 +140,10 @@ const char* name_of(StopReason reason) {
       return "stop_token";
     case StopReason::ContextFull:
       return "context_full";
-    case StopReason::Stopped:
-      return "stopped";
     case StopReason::Interrupted:
       return "interrupted";
+    case StopReason::Stopped:
+      return "stopped";
   }
   return "";
 }

@@ -29,7 +29,8 @@ struct GenerateRequest {
   size_t prefill_rows = 0;  // rows per prefill pass; 0: Engine::prefill_rows()
 };
 
-enum class StopReason : uint8_t { MaxTokens, StopToken, ContextFull, Stopped, Interrupted };
+// Interrupted: by a cancel. Stopped: by a RequestListener that had enough.
+enum class StopReason : uint8_t { MaxTokens, StopToken, ContextFull, Interrupted, Stopped };
 const char* name_of(StopReason reason);
 
 struct PrefillProgress {

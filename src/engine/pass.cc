@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "base/check.h"
 #include "base/float_control.h"
 #include "base/limits.h"
@@ -89,6 +91,17 @@ Status Pass::advance_layer(const CancelToken& cancel) {
   engine_->layer_times_[layers_done_] += engine_->clock().now() - start;
   if (status) ++layers_done_;
   return status;
+}
+
+Status Pass::compute_logits(size_t request, size_t first, model::Rows logits,
+                            const CancelToken& cancel) {
+  CHECK(layers_finished() && !finished_);
+  const Part& part = parts_[request];
+  CHECK(first + logits.count <= part.tokens.size());
+  std::vector<uint32_t> rows(logits.count);
+  std::iota(rows.begin(), rows.end(), uint32_t(part.first_row + first));
+  model::Context here = context(cancel);
+  return engine_->model_->logits(here, activations_, rows, logits);
 }
 
 Status Pass::finish(const CancelToken& cancel) {

@@ -41,6 +41,11 @@ class Pass {
 
   // Runs the next layer. Errors: Io, BadModel, Cancelled.
   Status advance_layer(const CancelToken& cancel);
+  // Between the last layer and finish(): the logits of the rows [first, first + logits.count) of
+  // one request, whatever it asked for. For who needs more of them than may exist at a time.
+  // `logits` is [count, vocab_size]. Errors: BadModel, Cancelled.
+  Status compute_logits(size_t request, size_t first, model::Rows logits,
+                        const CancelToken& cancel);
   // Computes the logits that were asked for. Errors: BadModel, Cancelled.
   Status finish(const CancelToken& cancel);
 

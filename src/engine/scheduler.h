@@ -21,14 +21,15 @@
 
 namespace deltafin::engine {
 
-// What becomes of one request. Called on the engine thread, from Scheduler::step(); must not call
-// the scheduler. After on_end() nothing more comes.
+// What becomes of one request. Called on the engine thread, from Scheduler::step(); may call
+// cancel() and submit(), but not step(). After on_end() nothing more comes.
 class RequestListener {
  public:
   virtual ~RequestListener() = default;
 
   // In front of the first pass. So many tokens of the prompt need not be read: a state was kept.
   virtual void on_start(uint64_t /*cached_tokens*/) {}
+  // Of the tokens that are not cached. Every layer of a pass, and of every pass of a long prompt.
   virtual void on_prefill(const PrefillProgress& /*progress*/) {}
   // Only with ScheduledRequest::prompt_logits, in order: the row of prompt[position], which says
   // how probable prompt[position + 1] was. [vocab_size]
@@ -36,6 +37,7 @@ class RequestListener {
   // `logits` is the row that produced `token`; a stop token is announced too. False ends the answer
   // (a stop string was found): on_answer_end(Stopped) follows.
   virtual bool on_token(uint32_t answer, TokenId token, std::span<const float> logits) = 0;
+  // Without tokens to write (max_tokens 0) every answer ends with MaxTokens.
   virtual void on_answer_end(uint32_t answer, StopReason reason) = 0;
   // The last call. An error: the request failed, or was cancelled (ErrorCode::Cancelled); what was
   // announced before stays true.
@@ -43,20 +45,27 @@ class RequestListener {
 };
 
 struct ScheduledRequest {
-  std::vector<TokenId> prompt;  // at least one
-  uint64_t max_tokens = 0;      // of each answer; 0: only the prompt is read
-  std::vector<TokenId> stop_tokens;
-  SamplingParameters sampling;  // `choice` is the number of the answer
-  uint32_t answers = 1;         // which share the prompt's state
+  std::vector<TokenId> prompt = {};  // at least one
+  uint64_t max_tokens = 0;           // of each answer; 0: only the prompt is read
+  std::vector<TokenId> stop_tokens = {};
+  SamplingParameters sampling = {};  // `choice` is the number of the answer
+  // Which share the prompt's state. More than SchedulerOptions::sequences are written one after the
+  // other.
+  uint32_t answers = 1;
   bool prompt_logits = false;
   // Lengths of beginnings of the prompt, ascending, whose states are worth keeping for later
-  // prompts; the whole prompt and prompt with answer are kept anyway.
-  std::vector<size_t> borders;
+  // prompts; the whole prompt and prompt with answer are kept anyway. A border ends a pass: what
+  // comes after it is read in the next one.
+  std::vector<size_t> borders = {};
 };
 
 struct SchedulerOptions {
-  uint32_t sequences = 1;         // computed at a time; further requests wait in order of arrival
-  uint64_t context = 0;           // positions of a sequence at most; 0: what the model declares
+  // Computed at a time, an answer each; further requests wait in order of arrival. While answers of
+  // one request wait for others, the state of its prompt is held beside them.
+  uint32_t sequences = 1;
+  // Positions of a sequence at most; 0: what the model declares. The last token of an answer takes
+  // no position, as in generate().
+  uint64_t context = 0;
   uint64_t kept_state_bytes = 0;  // of committed states that are kept for later prompts
 };
 
@@ -64,24 +73,27 @@ using RequestId = uint64_t;
 
 struct SchedulerCounters {
   uint64_t waiting = 0, running = 0;  // requests
-  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  uint64_t prompt_tokens = 0;         // of requests that were begun
+  uint64_t cached_tokens = 0;         // of those, not read because a state was kept
+  uint64_t generated_tokens = 0;
   uint64_t decode_passes = 0, prefill_passes = 0;
   uint64_t kept_states = 0, kept_state_bytes = 0;
 };
 
 class Scheduler {
  public:
-  // `engine` must outlive it.
+  // `engine` must outlive it, and nobody else runs passes on it meanwhile.
   Scheduler(Engine& engine, SchedulerOptions options);
-  ~Scheduler();
+  ~Scheduler();  // requests that have not ended hear nothing more
 
-  // Errors: Usage, for a request that can never run: ids outside the vocabulary, parameters, more
-  // positions than the context. The listener then hears nothing.
+  // From any thread. Errors: Usage, for a request that can never run: ids outside the vocabulary,
+  // parameters, a prompt of more tokens than the context. The listener then hears nothing.
   Result<RequestId> submit(ScheduledRequest request, std::shared_ptr<RequestListener> listener);
-  // From any thread, at any time; of a request that has ended nothing happens. Work that nobody
-  // else needs stops between two tiles.
+  // From any thread, at any time; with a request that has ended nothing happens. Work that nobody
+  // else needs stops between two tiles; the listener hears of it in the next step.
   void cancel(RequestId id);
-  // Some work: a layer of a prompt's pass, or a decode pass. False: there is nothing to do.
+  // Some work: a layer of a prompt's pass, or a decode pass. False: there is nothing to do. What is
+  // submitted between two steps is read together.
   bool step();
 
   SchedulerCounters snapshot() const;  // on the engine thread

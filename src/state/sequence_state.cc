@@ -49,6 +49,17 @@ std::span<const float> SequenceState::cache_rows(size_t layer, uint64_t page) co
   return std::span(layers_[layer].pages[page]->rows).first(rows * paged.row_width);
 }
 
+void SequenceState::visit_buffers(const BufferVisitor& visit) const {
+  const uint64_t pages = page_count(position_count_);
+  for (const Layer& layer : layers_) {
+    for (size_t i = 0; i < std::min<size_t>(layer.pages.size(), pages); ++i)
+      visit(layer.pages[i].get(), layer.pages[i]->rows.size() * sizeof(float));
+    if (layer.recurrent)
+      visit(layer.recurrent.get(),
+            (layer.recurrent->window.size() + layer.recurrent->matrix.size()) * sizeof(float));
+  }
+}
+
 Transaction::Transaction(SequenceState& sequence, size_t row_count, ReplayInputs replay)
     : sequence_(&sequence),
       base_(sequence.position_count_),

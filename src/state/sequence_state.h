@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -46,6 +47,11 @@ class SequenceState {
   std::span<const float> cache_rows(size_t layer, uint64_t page) const;
   // Committed state of a recurrent layer.
   const RecurrentState& recurrent(size_t layer) const { return *layers_[layer].recurrent; }
+
+  // The memory that a fork made now would hold, buffer by buffer, however many others hold it too:
+  // visit(which, bytes). The same `which` of two states is the same memory.
+  using BufferVisitor = std::function<void(const void* which, uint64_t bytes)>;
+  void visit_buffers(const BufferVisitor& visit) const;
 
  private:
   friend class Transaction;
