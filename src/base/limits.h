@@ -82,6 +82,39 @@ inline constexpr uint32_t kSplitHeapKib = 64 * 1024;
 // Sequences that a plan holds memory for: more than any machine has for their state.
 inline constexpr uint64_t kRequests = 1024;
 
+// A request's line and headers. Browsers send the cookies of every port of localhost along; node
+// accepts 16 KiB, Apache 8 KiB a line.
+inline constexpr size_t kHttpHeaderBytes = 32 << 10;
+inline constexpr size_t kHttpHeaders = 128;
+
+// The longest prompt, half of it escaped.
+inline constexpr size_t kHttpBodyBytes = 2 * kPromptBytes;
+
+// Bodies that are being received, all together: this memory is in no plan.
+inline constexpr size_t kHttpBodyBytesOfAll = 4 * kHttpBodyBytes;
+
+// A connection takes a descriptor, of which most systems allow 1,024, and the reader wants some.
+inline constexpr size_t kHttpConnections = 256;
+
+// What may wait for one reader of a stream: some thousand pieces with twenty logprobs each, or an
+// hour of plain text.
+inline constexpr size_t kStreamBytes = 4 << 20;
+
+// Seconds. Headers come in one packet or two: who needs longer holds connections open on purpose.
+inline constexpr int kHttpHeaderSeconds = 10;
+// A body must bring kHttpBodyStep bytes in this time: 1 KiB/s, slower than a modem.
+inline constexpr int kHttpBodySeconds = 16;
+inline constexpr size_t kHttpBodyStep = 16 << 10;
+// Browsers and HTTP libraries keep connections for a minute or two.
+inline constexpr int kHttpIdleSeconds = 90;
+// Something waits and the client takes not one byte of it.
+inline constexpr int kHttpWriteSeconds = 30;
+// A machine that answers no packet for so long is switched off or unplugged. WLAN comes back
+// sooner.
+inline constexpr int kHttpGoneSeconds = 30;
+// After an error: for the client to read it, while what it still sends is thrown away.
+inline constexpr int kHttpLingerSeconds = 2;
+
 // More threads than this has never helped a memory-bound engine.
 inline constexpr size_t kThreads = 256;
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/result.h"
 
 namespace deltafin::serve {
@@ -30,11 +31,14 @@ struct HttpRequest {
 };
 
 // The answer to one request. A handle: copies are the same answer. All calls from any thread, and
-// after the client has gone they do nothing. The last copy dropped without an end: 500, or a
-// streamed body that breaks off.
+// after the client has gone or after the end they do nothing. The last copy dropped without an end:
+// 500, or a streamed body that breaks off.
 class Reply {
  public:
-  // A whole answer; the end.
+  class State;
+  explicit Reply(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  // A whole answer; the end. After begin() it breaks off instead.
   void send(unsigned status, std::string content_type, std::string body, HeaderList more = {});
   // Begins a streamed answer (chunked; no buffering by proxies, no cache).
   void begin(unsigned status, std::string content_type, HeaderList more = {});
@@ -45,16 +49,34 @@ class Reply {
   // Breaks off: the client sees that the body is incomplete.
   void abort();
 
-  // Called once, on the server's thread, when the client goes before the end; at once when it has
-  // gone already. It must not block.
+  // Called once, on the server's thread, when the client goes before the end; soon when it has gone
+  // already (by the caller itself when the server is closed). It must not block, and should not
+  // hold this reply, which would then never be dropped. A client that only shut its sending side
+  // has not gone.
   void on_gone(std::function<void()> callback);
   bool gone() const;
 
  private:
-  friend class Connection;
-  class State;
-  explicit Reply(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
+};
+
+// base/limits.h, except in tests.
+struct HttpLimits {
+  using Time = std::chrono::milliseconds;
+  size_t header_bytes = limits::kHttpHeaderBytes;
+  size_t headers = limits::kHttpHeaders;
+  size_t body_bytes = limits::kHttpBodyBytes;
+  size_t body_bytes_of_all = limits::kHttpBodyBytesOfAll;
+  size_t connections = limits::kHttpConnections;
+  size_t stream_bytes = limits::kStreamBytes;
+  Time header_time = std::chrono::seconds(limits::kHttpHeaderSeconds);
+  Time body_time = std::chrono::seconds(limits::kHttpBodySeconds);
+  size_t body_step = limits::kHttpBodyStep;
+  Time idle_time = std::chrono::seconds(limits::kHttpIdleSeconds);
+  Time write_time = std::chrono::seconds(limits::kHttpWriteSeconds);
+  Time gone_time = std::chrono::seconds(limits::kHttpGoneSeconds);
+  Time linger_time = std::chrono::seconds(limits::kHttpLingerSeconds);
+  Time accept_pause{100};  // without free descriptors
 };
 
 struct HttpOptions {
@@ -65,6 +87,7 @@ struct HttpOptions {
   std::vector<std::string> allowed_origins;  // of web pages elsewhere (--cors); "*": any
   // Names besides the address itself and localhost that a Host header may have.
   std::vector<std::string> allowed_hosts;
+  HttpLimits limits = {};
 };
 
 struct HttpCounters {
@@ -75,16 +98,19 @@ struct HttpCounters {
 class HttpServer {
  public:
   // Called on the server's thread with each whole request that passed every check; must not block.
+  // For HEAD the body of the answer is left out by the server.
   using Handler = std::function<void(HttpRequest, Reply)>;
 
   // Listens from now on, on a thread of its own. Errors: Usage, naming the flag: an address that is
   // none, a port that is taken, an address beyond loopback without a key unless `insecure`.
   static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options, bool insecure,
                                                    Handler handler);
-  virtual ~HttpServer() = default;  // closes what is open
+  // Closes what is open. From any thread but the server's.
+  virtual ~HttpServer() = default;
 
   virtual uint16_t port() const = 0;
-  // No new connections; replies in progress go on, for `limit` at most. Returns whether all ended.
+  // No new connections; replies in progress go on, for `limit` at most, then everything is closed.
+  // Returns whether all ended by themselves. From any thread but the server's.
   virtual bool drain(std::chrono::milliseconds limit) = 0;
   virtual HttpCounters snapshot() const = 0;  // from any thread
 };
