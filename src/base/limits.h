@@ -57,6 +57,18 @@ inline constexpr int kChatJsonDepth = 128;
 inline constexpr size_t kStops = 64;
 inline constexpr size_t kStopBytes = 4096;
 
+// Answers to one prompt (n), each of which is a sequence of its own.
+inline constexpr uint64_t kAnswers = 8;
+
+// Prompts of one request for completions: evaluations send a few dozen at a time.
+inline constexpr size_t kPromptsOfRequest = 1024;
+
+// Alternatives of one token that are reported (logprobs, top_logprobs), as in OpenAI's API.
+inline constexpr uint64_t kTopLogprobs = 20;
+
+// `timeout` of a request, 30 days: what takes longer is not being waited for.
+inline constexpr uint64_t kTimeoutSeconds = 30ull * 24 * 3600;
+
 // Taps of a short convolution: published models have 4, and one would be no convolution.
 inline constexpr uint64_t kConvTaps = 16;
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <new>
 
+#include "base/suggestions.h"
 #include "cli/chat_command.h"
 #include "cli/doctor_command.h"
 #include "cli/inspect_command.h"
@@ -19,7 +20,6 @@
 #include "cli/run_command.h"
 #include "cli/serve_command.h"
 #include "cli/signals.h"
-#include "cli/suggestions.h"
 #include "cli/tokenize_command.h"
 #include "io/file.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/suggestions.h"
+#include "base/suggestions.h"
 
 namespace deltafin::cli {
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/suggestions.h"
+#include "base/suggestions.h"
 
 namespace deltafin::cli {
 

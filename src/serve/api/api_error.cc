@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "serve/api/field_lists.h"
+
 namespace deltafin::serve {
 
 std::string to_json(const ApiError& error) {
@@ -20,7 +22,11 @@ std::string to_json(const ApiError& error) {
 ApiError to_api_error(const Error& error) {
   switch (error.code) {
     case ErrorCode::Usage:
-      return {.status = 400, .message = error.what, .type = "invalid_request_error"};
+      return {.status = 400,
+              .message = error.what,
+              .type = "invalid_request_error",
+              .param = std::string(field_in(error.what)),
+              .code = "invalid_value"};
     case ErrorCode::OverBudget:
       return {.status = 400,
               .message = error.what,

@@ -13,7 +13,7 @@ struct ApiError {
   std::string message = {};  // what was found, what was expected, what to do
   std::string type = {};     // "invalid_request_error", "server_error", ...
   std::string param = {};    // the field, as in "messages[3].content"; empty: null
-  std::string code = {};     // "unsupported_field", "context_length_exceeded", ...; empty: null
+  std::string code = {};     // "unknown_parameter", "context_length_exceeded", ...; empty: null
 };
 
 template <class T>
@@ -22,7 +22,8 @@ using ApiResult = std::expected<T, ApiError>;
 // {"error":{"message","type","param","code"}}
 std::string to_json(const ApiError& error);
 
-// Errors of the other rooms: Usage 400, OverBudget 400, BadModel and Io 500, Cancelled 499.
+// Errors of the other rooms: Usage 400, OverBudget 400, BadModel and Io 500, Cancelled 499. A
+// message that begins with the name of a field is about that field.
 ApiError to_api_error(const Error& error);
 
 }  // namespace deltafin::serve

@@ -12,10 +12,12 @@
 #include <variant>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/token.h"
 #include "engine/sampler.h"
 #include "serve/api/api_error.h"
 #include "text/chat/chat_options.h"
+#include "text/chat/chat_template.h"
 #include "text/chat/conversation.h"
 
 namespace deltafin::serve {
@@ -27,6 +29,10 @@ struct ApiDefaults {
   engine::SamplingParameters sampling;
   uint64_t drawn_seed = 0;           // for requests without one
   uint64_t default_max_tokens = 16;  // of /v1/completions without max_tokens, as in OpenAI's API
+  size_t vocab_size = limits::kVocabulary;  // ids must be below it
+  // What a template would ignore (reasoning_effort, thinking, tool_choice "required") is refused;
+  // null: one that ignores all of it.
+  const text::ChatTemplate* chat_template = nullptr;
 };
 
 // One prompt of /v1/completions: text, or ids as they are.
@@ -51,7 +57,9 @@ struct CompletionRequest : GenerationFields {
 struct ChatRequest : GenerationFields {
   text::Conversation conversation;
   text::ChatOptions options;
-  bool tools_allowed = true;  // tool_choice is not "none"
+  // tool_choice is not "none". Where it is, a template that can say so does; others are not told of
+  // the tools: conversation.tools is empty.
+  bool tools_allowed = true;
 };
 
 // `body` is JSON. Errors: 400, naming the field, what was found and what was expected; 404 for

@@ -1,10 +1,10 @@
-#include "cli/suggestions.h"
+#include "base/suggestions.h"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-namespace deltafin::cli {
+namespace deltafin {
 
 namespace {
 
@@ -66,4 +66,4 @@ std::optional<std::string> closest(std::string_view word, std::span<const std::s
   return completed_count == 1 ? completed : std::nullopt;
 }
 
-}  // namespace deltafin::cli
+}  // namespace deltafin

@@ -1,10 +1,10 @@
-#include "cli/suggestions.h"
+#include "base/suggestions.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace deltafin::cli {
+namespace deltafin {
 namespace {
 
 const std::vector<std::string> kFlags = {"--prompt", "--prompt-file", "--max-tokens", "--top-k",
@@ -49,4 +49,4 @@ TEST(Closest, IsSilentWhenNothingIsClose) {
 }
 
 }  // namespace
-}  // namespace deltafin::cli
+}  // namespace deltafin

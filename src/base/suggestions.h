@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace deltafin::cli {
+namespace deltafin {
 
 // How many single edits lead from one word to the other: a character inserted, dropped or replaced,
 // or two neighbours swapped.
@@ -18,4 +18,4 @@ size_t edit_distance(std::string_view a, std::string_view b);
 // front do not count, underscores are dashes, and case does not matter.
 std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates);
 
-}  // namespace deltafin::cli
+}  // namespace deltafin
