@@ -1,6 +1,32 @@
 #include "engine/fair_shares.h"
 
+#include <algorithm>
+
 namespace deltafin::engine {
+
+using std::chrono::nanoseconds;
+
+namespace {
+
+// So that they take turns on a clock that stands still.
+nanoseconds at_least_something(nanoseconds time) { return std::max(time, nanoseconds(1)); }
+
+}  // namespace
+
+void TimeShares::prefill_took(nanoseconds time) { prompts_ahead_ += at_least_something(time); }
+
+void TimeShares::decode_took(nanoseconds time, size_t row_count) {
+  time = at_least_something(time);
+  const auto known = alone_.find(row_count);
+  const nanoseconds alone = known == alone_.end() ? time : known->second;
+  prompts_ahead_ -= std::clamp(2 * alone - time, (time + nanoseconds(1)) / 2, time);
+}
+
+void TimeShares::decode_took_alone(nanoseconds time, size_t row_count) {
+  prompts_ahead_ = {};
+  const auto [known, is_new] = alone_.try_emplace(row_count, time);
+  if (!is_new) known->second = (3 * known->second + time) / 4;
+}
 
 std::vector<size_t> share_rows(std::span<const size_t> wanted, size_t rows) {
   std::vector<size_t> shares(wanted.size(), 0);

@@ -1,33 +1,34 @@
 // Who goes next where prompts are read and answers are written on one engine. Pure.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <span>
 #include <vector>
 
 namespace deltafin::engine {
 
-// Time, while there is a prompt to read and an answer to write: half of it for either. An account
-// and not a rhythm, for a layer of a prompt may take a part of what a decode pass takes, or many
-// times as much.
+// Time, while there is a prompt to read and an answer to write: answers keep half of the rate they
+// had alone. An account and not a rhythm, for a layer of a prompt may take a part of what a decode
+// pass takes, or many times as much.
+//
+// A prompt's pass also takes experts out of memory that the answers had there, so their passes take
+// longer than alone. That is taken off the prompt's share, down to a third of the time.
 class TimeShares {
  public:
-  // Answers have had no more time than prompts.
   bool decode_is_due() const { return prompts_ahead_.count() >= 0; }
-  void prefill_took(std::chrono::nanoseconds time) { prompts_ahead_ += at_least_something(time); }
-  void decode_took(std::chrono::nanoseconds time) { prompts_ahead_ -= at_least_something(time); }
-  // One of the two has nothing to do: what the other takes now is nobody's loss.
+  void prefill_took(std::chrono::nanoseconds time);
+  // A pass over so many rows, while a prompt waits.
+  void decode_took(std::chrono::nanoseconds time, size_t row_count);
+  // The same while none waits. What was taken before is forgotten.
+  void decode_took_alone(std::chrono::nanoseconds time, size_t row_count);
+  // There is no answer to write: what prompts take is nobody's loss.
   void forget() { prompts_ahead_ = {}; }
 
  private:
-  // On a clock that stands still they take turns.
-  static std::chrono::nanoseconds at_least_something(std::chrono::nanoseconds time) {
-    return std::max(time, std::chrono::nanoseconds(1));
-  }
-
-  std::chrono::nanoseconds prompts_ahead_{0};
+  std::chrono::nanoseconds prompts_ahead_{0};         // of what they may take
+  std::map<size_t, std::chrono::nanoseconds> alone_;  // what passes take, by their rows
 };
 
 // Rows of one prefill pass: how many of `wanted` each prompt gets, at most `rows` in all. They

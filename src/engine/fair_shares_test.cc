@@ -13,20 +13,24 @@ using std::chrono::nanoseconds;
 using testing::ElementsAre;
 
 // What becomes of the time while both have work.
-struct Run {
+struct Spent {
   nanoseconds decode{0}, prefill{0};
   uint64_t decode_passes = 0, layers = 0;
 };
 
-Run run(nanoseconds layer, nanoseconds decode_pass, nanoseconds until) {
+// `alone`: what a decode pass took before; 0: nobody knows.
+Spent run(nanoseconds layer, nanoseconds decode_pass, nanoseconds until,
+          nanoseconds alone = nanoseconds(0)) {
   SimulatedClock clock;
   TimeShares shares;
-  Run run;
+  if (alone.count() > 0)
+    for (int i = 0; i < 50; ++i) shares.decode_took_alone(alone, 2);
+  Spent run;
   while (clock.now() < until) {
     const nanoseconds start = clock.now();
     if (shares.decode_is_due()) {
       clock.advance(decode_pass);
-      shares.decode_took(clock.now() - start);
+      shares.decode_took(clock.now() - start, 2);
       run.decode += clock.now() - start;
       ++run.decode_passes;
     } else {
@@ -41,11 +45,29 @@ Run run(nanoseconds layer, nanoseconds decode_pass, nanoseconds until) {
 
 TEST(TimeShares, AnswersKeepHalfOfTheirRateHoweverLongALayerTakes) {
   for (const int64_t layer : {1, 7, 100, 333, 2'500}) {
-    const Run found = run(nanoseconds(layer), nanoseconds(100), nanoseconds(100'000));
+    const Spent found = run(nanoseconds(layer), nanoseconds(100), nanoseconds(100'000));
     EXPECT_GE(found.decode_passes, 490u) << layer;
     EXPECT_LE(found.decode_passes, 515u) << layer;
     EXPECT_GE(found.prefill, nanoseconds(47'500)) << layer;
   }
+}
+
+// 100 alone, and 130 when a prompt has taken their experts out of memory: every 200, still.
+TEST(TimeShares, WhatAPromptCostsAnswersInMemoryItPaysInTime) {
+  const Spent found = run(nanoseconds(7), nanoseconds(130), nanoseconds(100'000), nanoseconds(100));
+  EXPECT_GE(found.decode_passes, 490u);
+  EXPECT_LE(found.decode_passes, 515u);
+}
+
+TEST(TimeShares, APromptGetsAThirdAtLeast) {
+  const Spent found = run(nanoseconds(7), nanoseconds(500), nanoseconds(100'000), nanoseconds(100));
+  EXPECT_GE(found.prefill, nanoseconds(33'000));
+  EXPECT_LE(found.prefill, nanoseconds(34'000));
+}
+
+TEST(TimeShares, AnswersThatHaveBecomeFasterGiveHalfOfTheTime) {
+  const Spent found = run(nanoseconds(7), nanoseconds(50), nanoseconds(100'000), nanoseconds(100));
+  EXPECT_GE(found.decode, nanoseconds(48'000));
 }
 
 TEST(TimeShares, AnswersGoFirst) { EXPECT_TRUE(TimeShares().decode_is_due()); }
@@ -54,7 +76,7 @@ TEST(TimeShares, OnAClockThatStandsStillTheyTakeTurns) {
   TimeShares shares;
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(shares.decode_is_due());
-    shares.decode_took(nanoseconds(0));
+    shares.decode_took(nanoseconds(0), 1);
     EXPECT_FALSE(shares.decode_is_due());
     shares.prefill_took(nanoseconds(0));
   }
@@ -62,9 +84,14 @@ TEST(TimeShares, OnAClockThatStandsStillTheyTakeTurns) {
 
 TEST(TimeShares, WhatOneTookAloneIsNotHeldAgainstIt) {
   TimeShares shares;
-  for (int i = 0; i < 100; ++i) shares.decode_took(nanoseconds(100));
-  shares.forget();
+  shares.decode_took(nanoseconds(100), 1);
+  for (int i = 0; i < 100; ++i) shares.decode_took_alone(nanoseconds(100), 1);
   EXPECT_TRUE(shares.decode_is_due());
+  shares.decode_took(nanoseconds(10), 1);
+  for (int i = 0; i < 100; ++i) shares.prefill_took(nanoseconds(100));
+  shares.forget();
+  shares.decode_took(nanoseconds(1), 1);
+  EXPECT_FALSE(shares.decode_is_due());
 }
 
 TEST(ShareRows, PromptsThatFitGoTogether) {

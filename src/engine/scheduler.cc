@@ -356,7 +356,12 @@ void Scheduler::Implementation::decode(std::span<const Writing> rows) {
     pass.emplace(std::move(done));
     return {};
   });
-  shares_.decode_took(engine_.clock().now() - start);
+  const std::chrono::nanoseconds time = engine_.clock().now() - start;
+  if (!status || prefill_ != nullptr || has_unread_prompts()) {
+    shares_.decode_took(time, rows.size());
+  } else {
+    shares_.decode_took_alone(time, rows.size());
+  }
   if (!status) return decode_failed(rows, status);
   ++counters_.decode_passes;
   counters_.generated_tokens += rows.size();
@@ -390,7 +395,7 @@ bool Scheduler::Implementation::step() {
   start_answers();
   const std::vector<Writing> rows = rows_of_next_pass();
   const bool reads = prefill_ != nullptr || has_unread_prompts();
-  if (rows.empty() || !reads) shares_.forget();
+  if (rows.empty()) shares_.forget();
   if (!rows.empty() && (!reads || shares_.decode_is_due())) {
     decode(rows);
   } else if (reads) {
