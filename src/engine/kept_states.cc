@@ -21,21 +21,24 @@ bool begins_with(std::span<const TokenId> prompt, std::span<const TokenId> begin
 
 }  // namespace
 
-void KeptStates::keep(const Sequence& sequence, const Continuation& next) {
+void KeptStates::keep(const Sequence& sequence, const Continuation& next, Lasting lasting) {
   if (sequence.position_count() == 0) return;
   uint64_t bytes = own_bytes(sequence.tokens(), next);
   sequence.state().visit_buffers([&](const void*, uint64_t size) { bytes += size; });
   // It alone would not fit: nothing is dropped for it.
   if (bytes > budget_bytes_) return;
+  bool is_to_be_saved = lasting == Lasting::OnDisk;
   const Iterator same = find_same(sequence.tokens());
   if (same != states_.end()) {
+    is_to_be_saved |= same->is_to_be_saved;
     if (!same->next.logits.empty() || next.logits.empty()) {
+      same->is_to_be_saved = is_to_be_saved;
       states_.splice(states_.begin(), states_, same);
       return;
     }
     drop(same);  // the same without logits
   }
-  states_.push_front({sequence.fork(), next});
+  states_.push_front({sequence.fork(), next, is_to_be_saved});
   add(states_.front());
   while (bytes_ > budget_bytes_) drop(std::prev(states_.end()));
 }
@@ -52,6 +55,13 @@ const KeptState* KeptStates::find(std::span<const TokenId> prompt) {
   if (longest == states_.end()) return nullptr;
   states_.splice(states_.begin(), states_, longest);
   return &states_.front();
+}
+
+const KeptState* KeptStates::take_to_be_saved() {
+  const Iterator state = std::ranges::find_if(states_, &KeptState::is_to_be_saved);
+  if (state == states_.end()) return nullptr;
+  state->is_to_be_saved = false;
+  return &*state;
 }
 
 KeptStates::Iterator KeptStates::find_same(std::span<const TokenId> tokens) {

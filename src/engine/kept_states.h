@@ -17,7 +17,10 @@ namespace deltafin::engine {
 struct KeptState {
   Sequence sequence;
   Continuation next;
+  bool is_to_be_saved = false;  // on disk too, when there is time
 };
+
+enum class Lasting : uint8_t { InMemory, OnDisk };
 
 // Bounded: who was used longest ago goes first. Forks share memory, so bytes are counted buffer by
 // buffer, each once; what is also held by a sequence that is being computed is counted all the
@@ -29,10 +32,13 @@ class KeptStates {
   explicit KeptStates(uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
   // Keeps a fork. What is there already becomes the one that was used last.
-  void keep(const Sequence& sequence, const Continuation& next);
+  void keep(const Sequence& sequence, const Continuation& next, Lasting lasting);
   // The longest one that `prompt` can go on from: it has fewer tokens than the prompt, or all of
   // them and the logits that choose the next one. Null: none. Valid until the next keep().
   const KeptState* find(std::span<const TokenId> prompt);
+  // One that is to be saved and is no more from now on; the one used last first. Null: none. Valid
+  // until the next keep().
+  const KeptState* take_to_be_saved();
 
   uint64_t count() const { return states_.size(); }
   uint64_t bytes() const { return bytes_; }

@@ -56,7 +56,7 @@ TEST(KeptStates, FindTheLongestBeginning) {
   KeptStates kept(kPlenty);
   for (const std::vector<TokenId>& tokens :
        std::vector<std::vector<TokenId>>{{1}, {1, 2, 3}, {1, 2}, {1, 2, 4, 5}, {2}})
-    kept.keep(sequence_of(tokens), with_logits());
+    kept.keep(sequence_of(tokens), with_logits(), Lasting::InMemory);
   EXPECT_EQ(found(kept, {1, 2, 3, 4}), 3u);
   EXPECT_EQ(found(kept, {1, 2, 4, 4}), 2u);
   EXPECT_EQ(found(kept, {1, 3}), 1u);
@@ -65,26 +65,26 @@ TEST(KeptStates, FindTheLongestBeginning) {
 
 TEST(KeptStates, AWholePromptIsFoundOnlyWithLogits) {
   KeptStates kept(kPlenty);
-  kept.keep(sequence_of({1, 2}), with_waiting());
+  kept.keep(sequence_of({1, 2}), with_waiting(), Lasting::InMemory);
   EXPECT_EQ(found(kept, {1, 2}), 0u);
   EXPECT_EQ(found(kept, {1, 2, 3}), 2u);
-  kept.keep(sequence_of({1, 2}), with_logits());
+  kept.keep(sequence_of({1, 2}), with_logits(), Lasting::InMemory);
   EXPECT_EQ(found(kept, {1, 2}), 2u);
   EXPECT_EQ(kept.count(), 1u);
   // What is known is not forgotten for who knows less.
-  kept.keep(sequence_of({1, 2}), with_waiting());
+  kept.keep(sequence_of({1, 2}), with_waiting(), Lasting::InMemory);
   EXPECT_EQ(found(kept, {1, 2}), 2u);
 }
 
 TEST(KeptStates, WhoWasUsedLongestAgoGoes) {
   const uint64_t one = kPageBytes + kRecurrentBytes;
   KeptStates kept(3 * one + kSmallThings);
-  kept.keep(sequence_of({1}), with_logits());
-  kept.keep(sequence_of({2}), with_logits());
-  kept.keep(sequence_of({3}), with_logits());
+  kept.keep(sequence_of({1}), with_logits(), Lasting::InMemory);
+  kept.keep(sequence_of({2}), with_logits(), Lasting::InMemory);
+  kept.keep(sequence_of({3}), with_logits(), Lasting::InMemory);
   EXPECT_EQ(found(kept, {1, 1}), 1u);
-  kept.keep(sequence_of({2}), with_logits());
-  kept.keep(sequence_of({4}), with_logits());
+  kept.keep(sequence_of({2}), with_logits(), Lasting::InMemory);
+  kept.keep(sequence_of({4}), with_logits(), Lasting::InMemory);
   EXPECT_EQ(found(kept, {3, 3}), 0u);
   EXPECT_EQ(found(kept, {1, 1}), 1u);
   EXPECT_EQ(found(kept, {2, 2}), 1u);
@@ -95,10 +95,10 @@ TEST(KeptStates, WhoWasUsedLongestAgoGoes) {
 TEST(KeptStates, SharedPagesAreCountedOnce) {
   KeptStates kept(kPlenty);
   const Sequence first = sequence_of(std::vector<TokenId>(2 * kPagePositions, 1));
-  kept.keep(first, with_logits());
+  kept.keep(first, with_logits(), Lasting::InMemory);
   const uint64_t before = kept.bytes();
   EXPECT_GE(before, 2 * kPageBytes + kRecurrentBytes);
-  kept.keep(longer(first, {2}), with_logits());
+  kept.keep(longer(first, {2}), with_logits(), Lasting::InMemory);
   EXPECT_GE(kept.bytes(), before + kPageBytes + kRecurrentBytes);
   EXPECT_LE(kept.bytes(), before + kPageBytes + kRecurrentBytes + kSmallThings);
 }
@@ -110,12 +110,12 @@ TEST(KeptStates, WhatIsSharedIsFreedWithItsLastHolder) {
   KeptStates kept(3 * kPageBytes + 2 * kRecurrentBytes + 2 * kSmallThings + kPageBytes / 2);
   {
     const Sequence first = sequence_of(std::vector<TokenId>(2 * kPagePositions, 1));
-    kept.keep(first, with_logits());
-    kept.keep(longer(first, {2}), with_logits());
+    kept.keep(first, with_logits(), Lasting::InMemory);
+    kept.keep(longer(first, {2}), with_logits(), Lasting::InMemory);
   }
   EXPECT_EQ(kept.count(), 2u);
   const std::vector<TokenId> two_pages(2 * kPagePositions, 7);
-  kept.keep(sequence_of(two_pages), with_logits());
+  kept.keep(sequence_of(two_pages), with_logits(), Lasting::InMemory);
   // Without the first there are as many pages as before, so the longer one went too.
   EXPECT_EQ(kept.count(), 1u);
   EXPECT_GE(kept.bytes(), kPageBytes + kOne);
@@ -124,17 +124,29 @@ TEST(KeptStates, WhatIsSharedIsFreedWithItsLastHolder) {
 
 TEST(KeptStates, WhatCannotFitDropsNothing) {
   KeptStates kept(kPageBytes + kRecurrentBytes + kSmallThings);
-  kept.keep(sequence_of({1}), with_logits());
-  kept.keep(sequence_of(std::vector<TokenId>(3 * kPagePositions, 1)), with_logits());
+  kept.keep(sequence_of({1}), with_logits(), Lasting::InMemory);
+  kept.keep(sequence_of(std::vector<TokenId>(3 * kPagePositions, 1)), with_logits(),
+            Lasting::InMemory);
   EXPECT_EQ(kept.count(), 1u);
   EXPECT_EQ(found(kept, {1, 1}), 1u);
 }
 
 TEST(KeptStates, NothingIsKeptWithoutABudgetOrWithoutTokens) {
   KeptStates none(0), some(kPlenty);
-  none.keep(sequence_of({1}), with_logits());
-  some.keep(Sequence(kLayout), with_logits());
+  none.keep(sequence_of({1}), with_logits(), Lasting::InMemory);
+  some.keep(Sequence(kLayout), with_logits(), Lasting::InMemory);
   EXPECT_EQ(none.count() + none.bytes() + some.count() + some.bytes(), 0u);
+}
+
+TEST(KeptStates, AreSavedOnce) {
+  KeptStates kept(kPlenty);
+  kept.keep(sequence_of({1}), with_logits(), Lasting::InMemory);
+  kept.keep(sequence_of({2, 2}), with_waiting(), Lasting::OnDisk);
+  kept.keep(sequence_of({3, 3, 3}), with_waiting(), Lasting::OnDisk);
+  kept.keep(sequence_of({2, 2}), with_logits(), Lasting::InMemory);
+  EXPECT_EQ(kept.take_to_be_saved()->sequence.position_count(), 2u);
+  EXPECT_EQ(kept.take_to_be_saved()->sequence.position_count(), 3u);
+  EXPECT_EQ(kept.take_to_be_saved(), nullptr);
 }
 
 // A kept state is the same when its sequence has gone on.
@@ -144,7 +156,7 @@ TEST(KeptStates, AreForks) {
   state::SequenceState state(kLayout);
   extend(tokens, state, {1, 2});
   Sequence sequence(tokens, std::move(state));
-  kept.keep(sequence, with_logits());
+  kept.keep(sequence, with_logits(), Lasting::InMemory);
   const float* page =
       kept.find(std::vector<TokenId>{1, 2})->sequence.state().cache_rows(0, 0).data();
   const Sequence next = longer(sequence, {3});

@@ -53,6 +53,11 @@ bool Job::is_at_border() const {
          std::ranges::find(request_.borders, rows_read_) != request_.borders.end();
 }
 
+Lasting Job::lasting() const {
+  const bool is_inside = prompt_is_read() && answer_count() > 0;
+  return is_inside ? Lasting::InMemory : Lasting::OnDisk;
+}
+
 Continuation Job::after_prompt() const { return {.waiting = {}, .logits = logits_}; }
 
 // -------------------------------------------------------------------------------- the answers ---

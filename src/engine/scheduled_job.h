@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "engine/generate.h"
+#include "engine/kept_states.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
 
@@ -57,6 +58,8 @@ class Job {
   void rows_were_read(size_t row_count, std::span<const float> logits);
   // What is read is worth keeping for later prompts.
   bool is_at_border() const;
+  // The end of a prompt is followed by that of an answer, which is what is saved.
+  Lasting lasting() const;
   // Of what is read of the prompt.
   Continuation after_prompt() const;
   bool alone = false;  // its next pass is to have no other prompt's rows

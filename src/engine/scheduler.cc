@@ -13,6 +13,7 @@
 #include "engine/pass.h"
 #include "engine/prefill_pass.h"
 #include "engine/scheduled_job.h"
+#include "engine/state_directory.h"
 
 namespace deltafin::engine {
 
@@ -70,6 +71,7 @@ class Scheduler::Implementation {
   void start_answers();
   void finish_answers(Job& job);
   void end(Job& job, const Status& status);
+  bool save_a_state();
 
   std::span<const JobPointer> admitted() const { return std::span(jobs_).first(admitted_); }
   uint64_t sequences_held() const;
@@ -168,8 +170,10 @@ void Scheduler::Implementation::end_cancelled() {
 
 void Scheduler::Implementation::end(Job& job, const Status& status) {
   // What was computed until now is worth keeping, whatever ended it.
-  if (job.has_begun() && !job.prompt_is_read()) kept_.keep(job.prompt(), job.after_prompt());
-  for (const Answer& answer : job.answers()) kept_.keep(answer.sequence, answer.continuation());
+  if (job.has_begun() && !job.prompt_is_read())
+    kept_.keep(job.prompt(), job.after_prompt(), Lasting::OnDisk);
+  for (const Answer& answer : job.answers())
+    kept_.keep(answer.sequence, answer.continuation(), Lasting::OnDisk);
   {
     const std::lock_guard lock(mutex_);
     alive_.erase(job.id());
@@ -202,15 +206,33 @@ void Scheduler::Implementation::admit() {
   }
 }
 
+// From the longest state that is kept, in memory or on disk. A prompt that is scored is read from
+// its beginning, for every row of it is wanted.
 void Scheduler::Implementation::begin(Job& job) {
-  const KeptState* kept = job.request().prompt_logits ? nullptr : kept_.find(job.request().prompt);
-  if (kept != nullptr) {
+  const std::vector<TokenId>& prompt = job.request().prompt;
+  const bool may_reuse = !job.request().prompt_logits;
+  const KeptState* kept = may_reuse ? kept_.find(prompt) : nullptr;
+  std::optional<KeptState> loaded;
+  if (may_reuse && options_.state_directory != nullptr)
+    loaded = options_.state_directory->load(prompt,
+                                            kept == nullptr ? 0 : kept->sequence.position_count());
+  if (loaded) {
+    kept_.keep(loaded->sequence, loaded->next, Lasting::InMemory);
+    job.begin(std::move(loaded->sequence), std::move(loaded->next.logits));
+  } else if (kept != nullptr) {
     job.begin(kept->sequence.fork(), kept->next.logits);
   } else {
     job.begin(engine_.new_sequence(), {});
   }
-  counters_.prompt_tokens += job.request().prompt.size();
+  counters_.prompt_tokens += prompt.size();
   counters_.cached_tokens += job.cached_tokens();
+}
+
+bool Scheduler::Implementation::save_a_state() {
+  if (options_.state_directory == nullptr) return false;
+  const KeptState* kept = kept_.take_to_be_saved();
+  if (kept != nullptr) options_.state_directory->save(*kept);
+  return kept != nullptr;
 }
 
 uint64_t Scheduler::Implementation::sequences_held() const {
@@ -233,7 +255,7 @@ void Scheduler::Implementation::start_answers() {
 
 void Scheduler::Implementation::finish_answers(Job& job) {
   for (const Answer& answer : job.answers())
-    if (answer.has_ended) kept_.keep(answer.sequence, answer.continuation());
+    if (answer.has_ended) kept_.keep(answer.sequence, answer.continuation(), Lasting::OnDisk);
   job.remove_ended_answers();
 }
 
@@ -292,7 +314,7 @@ void Scheduler::Implementation::finish_prefill() {
     if (!pass->commit(i)) continue;
     Job& job = *pass->parts()[i].job;
     job.alone = false;
-    if (job.is_at_border()) kept_.keep(job.prompt(), job.after_prompt());
+    if (job.is_at_border()) kept_.keep(job.prompt(), job.after_prompt(), job.lasting());
   }
 }
 
@@ -390,7 +412,7 @@ bool Scheduler::Implementation::step() {
   take_arrivals();
   end_cancelled();
   forget_ended();
-  if (jobs_.empty()) return false;
+  if (jobs_.empty()) return save_a_state();
   admit();
   start_answers();
   const std::vector<Writing> rows = rows_of_next_pass();

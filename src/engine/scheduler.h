@@ -59,6 +59,8 @@ struct ScheduledRequest {
   std::vector<size_t> borders = {};
 };
 
+class StateDirectory;
+
 struct SchedulerOptions {
   // Computed at a time, an answer each; further requests wait in order of arrival. While answers of
   // one request wait for others, the state of its prompt is held beside them.
@@ -67,6 +69,9 @@ struct SchedulerOptions {
   // no position, as in generate().
   uint64_t context = 0;
   uint64_t kept_state_bytes = 0;  // of committed states that are kept for later prompts
+  // Where those that end a request or lie at its borders are saved too, when there is nothing else
+  // to do, and where longer ones than those in memory are looked for. Null: nowhere.
+  StateDirectory* state_directory = nullptr;
 };
 
 using RequestId = uint64_t;
@@ -77,7 +82,7 @@ struct SchedulerCounters {
   uint64_t cached_tokens = 0;         // of those, not read because a state was kept
   uint64_t generated_tokens = 0;
   uint64_t decode_passes = 0, prefill_passes = 0;
-  uint64_t kept_states = 0, kept_state_bytes = 0;
+  uint64_t kept_states = 0, kept_state_bytes = 0;  // in memory
 };
 
 class Scheduler {
@@ -92,8 +97,8 @@ class Scheduler {
   // From any thread, at any time; with a request that has ended nothing happens. Work that nobody
   // else needs stops between two tiles; the listener hears of it in the next step.
   void cancel(RequestId id);
-  // Some work: a layer of a prompt's pass, or a decode pass. False: there is nothing to do. What is
-  // submitted between two steps is read together.
+  // Some work: a layer of a prompt's pass, a decode pass, or a state saved. False: there is nothing
+  // to do. What is submitted between two steps is read together.
   bool step();
 
   SchedulerCounters snapshot() const;  // on the engine thread

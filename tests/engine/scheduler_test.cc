@@ -3,12 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "base/limits.h"
 #include "base/philox.h"
+#include "engine/state_directory.h"
 #include "support/engine_fixture.h"
 #include "support/golden.h"
 #include "support/scheduler_fixture.h"
@@ -448,6 +452,45 @@ TEST_P(SchedulerTest, WhatACancelledRequestComputedIsKept) {
   const Bench::Request& second = bench.run(again);
   EXPECT_EQ(second.heard().cached, 16u);
   expect_same(second.heard(), alone(engine_, again), "again");
+}
+
+// --- states on disk ---
+
+TEST_P(SchedulerTest, StatesOnDiskSurviveARestart) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() /
+      ("deltafin_scheduler_" + std::to_string(::getpid()) + "_" + GetParam());
+  std::filesystem::remove_all(folder);
+  const state::SnapshotOwner owner{.arithmetic = "canon-1",
+                                   .identity = {},
+                                   .vocab_size = engine_.vocab_size(),
+                                   .max_positions = engine_.contract().max_positions};
+  const io::PosixStorage storage;
+  const auto open = [&] {
+    return test::value_of(StateDirectory::open(storage, folder, owner, engine_.state_layout(),
+                                               {.budget_bytes = kPlenty}));
+  };
+  const std::vector<TokenId> first = random_tokens(random_, 30);
+  std::vector<TokenId> answer;
+  {
+    StateDirectory directory = open();
+    Bench bench(engine_, {.kept_state_bytes = kPlenty, .state_directory = &directory});
+    answer =
+        bench.run({.prompt = first, .max_tokens = 5, .borders = {20}}).heard().answers.at(0).tokens;
+    EXPECT_EQ(directory.count(), 2u);  // the border and the end
+    EXPECT_FALSE(bench.scheduler().step());
+  }
+  StateDirectory directory = open();
+  Bench bench(engine_, {.kept_state_bytes = kPlenty, .state_directory = &directory});
+  const ScheduledRequest next{.prompt = joined(joined(first, answer), {8, 9}), .max_tokens = 4};
+  const ScheduledRequest other{.prompt = joined({first.begin(), first.begin() + 22}, {1, 2}),
+                               .max_tokens = 4};
+  for (const auto& [asked, cached] : {std::pair(next, 34u), std::pair(other, 20u)}) {
+    const Bench::Request& request = bench.run(asked);
+    EXPECT_EQ(request.heard().cached, cached);
+    expect_same(request.heard(), alone(engine_, asked), "after a restart");
+  }
+  std::filesystem::remove_all(folder);
 }
 
 // --- cancelling ---
