@@ -16,10 +16,10 @@
 namespace deltafin::serve {
 
 struct AccessRules {
-  std::optional<std::string> api_key;
-  std::vector<std::string> allowed_origins;
-  std::vector<std::string> allowed_hosts;
-  std::string address;           // that the server listens at, without brackets
+  std::optional<std::string> api_key = {};
+  std::vector<std::string> allowed_origins = {};
+  std::vector<std::string> allowed_hosts = {};
+  std::string address = {};      // that the server listens at, without brackets
   bool beyond_loopback = false;  // other machines reach it
 };
 

@@ -16,6 +16,8 @@ namespace {
 // After so much, other connections have their turn.
 constexpr size_t kTurnBytes = 256 << 10;
 
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
 void set_option(int socket, int level, int name, int value) {
   // Whatever is not supported is not needed for correctness.
   (void)::setsockopt(socket, level, name, &value, sizeof value);
@@ -36,8 +38,7 @@ Connection::Connection(ConnectionHub& hub, std::unique_ptr<Watch> watch)
   const int socket = watch_->descriptor();
   // Each piece of a stream leaves at once.
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  // A client that closes while it waits looks like one that shut its sending side: nothing tells
-  // them apart but that the former's system no longer answers probes.
+  // A machine that vanishes says nothing: it must be asked now and then, and not be waited for.
   const auto milliseconds = static_cast<int>(hub_.limits.gone_time.count());
   const int seconds = std::max(milliseconds / 3000, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -51,7 +52,8 @@ void Connection::start() {
   watch_input();
 }
 
-void Connection::refuse(const ApiError& error) {
+// By value: the error may be the reader's, which is gone after begin_answer().
+void Connection::refuse(ApiError error) {
   form_.keep_alive = false;
   begin_answer()->send(error.status, "application/json", to_json(error), {});
   watch_input();
@@ -92,12 +94,20 @@ void Connection::read_input() {
   if (received == 0) {
     input_ended_ = true;
     // What is to be answered is answered still: the client may have shut its sending side only.
-    if (state_ != State::Answering) close();
-    return;
+    return state_ == State::Answering ? ask_whether_gone() : close();
   }
   if (state_ == State::Lingering) return;
   input_.append(hub_.received.data(), static_cast<size_t>(received));
   process();
+}
+
+// A client that closed looks like one that shut its sending side, until something is sent: the
+// former's system answers with a reset. An interim response is what every client of HTTP/1.1 has to
+// accept at any time before the answer; in a stream, its next piece does the same.
+void Connection::ask_whether_gone() {
+  if (answer_begun_ || !form_.http_1_1) return;
+  output_ += kContinue;
+  flush();
 }
 
 void Connection::process() {
@@ -139,7 +149,7 @@ void Connection::begin_body() {
   preflight_ = access.preflight;
   if (access.refusal) return refuse(*access.refusal);
   if (reader_->expects_continue() && input_.empty()) {
-    output_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    output_ += kContinue;
     flush();
   }
 }
@@ -174,6 +184,7 @@ std::shared_ptr<Outbox> Connection::begin_answer() {
   hub_.body_bytes -= std::exchange(body_counted_, 0);
   timer_.stop();
   state_ = State::Answering;
+  answer_begun_ = false;
   ++hub_.answering;
   outbox_ = std::make_shared<Outbox>(hub_.loop, form_, hub_.limits.stream_bytes,
                                      [weak = weak_from_this()] {
@@ -199,6 +210,7 @@ void Connection::flush() {
         if (phase == Outbox::Phase::Broken) linger();
         return;
       }
+      answer_begun_ = true;
     }
     const ssize_t sent = ::send(watch_->descriptor(), output_.data() + output_sent_,
                                 output_.size() - output_sent_, MSG_DONTWAIT | MSG_NOSIGNAL);

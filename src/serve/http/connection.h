@@ -55,7 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void start();
   // Says why nothing is read from it.
-  void refuse(const ApiError& error);
+  void refuse(ApiError error);
   // Closes unless an answer is in progress, and after that.
   void drain();
   void close();
@@ -65,6 +65,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void watch_input();
   void read_input();
+  void ask_whether_gone();
   void process();
   void begin_body();
   bool count_body();
@@ -94,6 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t body_step_ = 0;     // what had come when the time limit was set
 
   std::shared_ptr<Outbox> outbox_;
+  bool answer_begun_ = false;  // something of it has been taken
   std::string output_;
   size_t output_sent_ = 0;
 };

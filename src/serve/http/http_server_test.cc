@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
+#include "base/philox.h"
 #include "serve/http/test_client.h"
 
 namespace deltafin::serve {
@@ -117,7 +120,162 @@ TEST_F(HttpServerTest, StreamsPieceByPiece) {
   EXPECT_TRUE(client.receive_until("0\r\n\r\n"));
 }
 
-TEST_F(HttpServerTest, NoticesThatTheClientHasGone) {
+TEST_F(HttpServerTest, AnswersPipelinedRequestsOneAfterTheOther) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(post("first") + post("second") + post("third"));
+  reply(0).send(200, "text/plain", "1");
+  EXPECT_THAT(client.receive_answer(), EndsWith("\r\n1"));
+  reply(1).send(200, "text/plain", "2");
+  EXPECT_THAT(client.receive_answer(), EndsWith("\r\n2"));
+  {
+    const std::lock_guard lock(mutex_);
+    EXPECT_LE(replies_.size(), 3u);
+  }
+  reply(2).send(200, "text/plain", "3");
+  EXPECT_THAT(client.receive_answer(), EndsWith("\r\n3"));
+}
+
+TEST_F(HttpServerTest, LooksAtOneRequestOfAConnectionAtATime) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(std::string(kGet) + std::string(kGet));
+  reply(0).begin(200, "text/plain");
+  client.receive_until("\r\n\r\n");
+  EXPECT_EQ(server_->snapshot().requests, 1u);
+  reply(0).end();
+  reply(1);
+}
+
+TEST_F(HttpServerTest, TakesAnEmptyLineBehindABody) {
+  start_echo();
+  TestClient client(server_->port());
+  client.send(post("one") + "\r\n");
+  client.receive_answer();
+  client.send(post("two"));
+  EXPECT_THAT(client.receive_answer(), EndsWith("two"));
+}
+
+TEST_F(HttpServerTest, TakesChunkedBodies) {
+  start_echo();
+  TestClient client(server_->port());
+  client.send(
+      "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+  client.send("2\r\nde\r\n0\r\n\r\n" + std::string(kGet));
+  EXPECT_THAT(client.receive_answer(), EndsWith("abcde"));
+  EXPECT_THAT(client.receive_answer(), EndsWith("GET /x? "));
+}
+
+TEST_F(HttpServerTest, TakesLargeBodiesAndGivesLargeAnswers) {
+  start_echo();
+  const std::string large(3'000'000, 'x');
+  TestClient client(server_->port());
+  client.send(post(large));
+  const std::string answer = client.receive_answer();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer, EndsWith(" " + large));
+}
+
+TEST_F(HttpServerTest, SaysContinueToWhoWaitsForIt) {
+  start_echo();
+  TestClient client(server_->port());
+  client.send(
+      "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_EQ(client.received(), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("ab");
+  EXPECT_TRUE(client.receive_until("POST /x? ab"));
+}
+
+TEST_F(HttpServerTest, RefusesInsteadOfSayingContinue) {
+  options_.api_key = "secret";
+  start_echo();
+  TestClient client(server_->port());
+  client.send(
+      "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_THAT(client.receive_all(), StartsWith("HTTP/1.1 401 "));
+}
+
+TEST_F(HttpServerTest, LeavesTheBodyOutForHead) {
+  start_echo();
+  TestClient client(server_->port());
+  client.send("HEAD /x HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_THAT(client.received(), HasSubstr("Content-Length: 9\r\n"));
+  EXPECT_THAT(client.received(), EndsWith("\r\n\r\n"));
+  client.send("GET /y HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.receive_all(), Not(HasSubstr("HEAD")));
+}
+
+TEST_F(HttpServerTest, SpeaksHttp10WithoutChunks) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send("GET /x HTTP/1.0\r\n\r\n");
+  reply(0).begin(200, "text/event-stream");
+  reply(0).write("data: a\n\n");
+  reply(0).end();
+  const std::string answer = client.receive_all();
+  EXPECT_THAT(answer, Not(HasSubstr("Transfer-Encoding")));
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\ndata: a\n\n"));
+}
+
+TEST_F(HttpServerTest, ClosesWhenAskedTo) {
+  start_echo();
+  TestClient client(server_->port());
+  client.send("GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.receive_all(), HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(HttpServerTest, BreaksOffAfterWhatWasWritten) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  reply(0).begin(200, "text/event-stream");
+  reply(0).write("data: error\n\n");
+  reply(0).abort();
+  EXPECT_FALSE(reply(0).write("more"));
+  EXPECT_THAT(client.receive_all(), EndsWith("d\r\ndata: error\n\n\r\n"));
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(HttpServerTest, AnswersForAHandlerThatDoesNot) {
+  start([](const HttpRequest&, const Reply&) {});
+  TestClient client(server_->port());
+  client.send(kGet);
+  EXPECT_THAT(client.receive_answer(), StartsWith("HTTP/1.1 500 "));
+}
+
+TEST_F(HttpServerTest, SurvivesAHandlerThatThrows) {
+  start([](const HttpRequest&, const Reply&) { throw std::runtime_error("no"); });
+  TestClient client(server_->port());
+  client.send(kGet);
+  EXPECT_THAT(client.receive_answer(), StartsWith("HTTP/1.1 500 "));
+}
+
+TEST_F(HttpServerTest, TakesTheFirstEndForTheOnlyOne) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  reply(0).send(200, "text/plain", "yes");
+  reply(0).send(500, "text/plain", "no");
+  reply(0).end();
+  EXPECT_THAT(client.receive_answer(), EndsWith("yes"));
+}
+
+TEST_F(HttpServerTest, KeepsClientTextOutOfTheHeaders) {
+  start([](const HttpRequest&, Reply reply) {
+    reply.send(200, "text/plain", "", {{"X-Request-Id", "a\r\nSet-Cookie: b"}});
+  });
+  TestClient client(server_->port());
+  client.send(kGet);
+  EXPECT_THAT(client.receive_answer(), HasSubstr("\r\nX-Request-Id: a  Set-Cookie: b\r\n"));
+}
+
+// --- the client goes ---------------------------------------------------------------------------
+
+TEST_F(HttpServerTest, NoticesThatTheClientHasGoneWhileItWaits) {
   start_keeping();
   TestClient client(server_->port());
   client.send(kGet);
@@ -126,8 +284,567 @@ TEST_F(HttpServerTest, NoticesThatTheClientHasGone) {
   client.reset();
   EXPECT_TRUE(soon([&] { return calls == 1; }));
   EXPECT_TRUE(reply(0).gone());
+  reply(0).send(200, "text/plain", "late");
   server_.reset();
   EXPECT_EQ(calls, 1);
+}
+
+TEST_F(HttpServerTest, NoticesThatTheClientHasGoneWhileItStreams) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  reply(0).begin(200, "text/event-stream");
+  std::atomic<int> calls = 0;
+  reply(0).on_gone([&] { ++calls; });
+  reply(0).write("data: a\n\n");
+  client.receive_until("data: a");
+  client.close();
+  EXPECT_TRUE(soon([&] { return !reply(0).write(": still here\n\n"); }));
+  EXPECT_TRUE(soon([&] { return calls == 1; }));
+  server_.reset();
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(HttpServerTest, NoticesThatTheClientHasGoneBehindUnreadRequests) {
+  options_.limits.header_bytes = 512;
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  std::atomic<int> calls = 0;
+  reply(0).on_gone([&] { ++calls; });
+  client.send(post(std::string(100'000, 'x')));
+  client.reset();
+  EXPECT_TRUE(soon([&] { return calls == 1; }));
+}
+
+TEST_F(HttpServerTest, TellsWhoAsksAfterTheClientHasGone) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  Reply gone = reply(0);
+  client.reset();
+  EXPECT_TRUE(soon([&] { return gone.gone(); }));
+  std::atomic<int> calls = 0;
+  gone.on_gone([&] { ++calls; });
+  EXPECT_TRUE(soon([&] { return calls == 1; }));
+  server_.reset();
+  gone.on_gone([&] { ++calls; });
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(HttpServerTest, SaysNothingOfClientsThatGoAfterTheEnd) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  std::atomic<int> calls = 0;
+  reply(0).on_gone([&] { ++calls; });
+  reply(0).send(200, "text/plain", "all");
+  client.receive_answer();
+  client.reset();
+  EXPECT_TRUE(soon([&] { return server_->snapshot().connections_now == 0; }));
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(HttpServerTest, AnswersAClientThatShutItsSendingSide) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  client.shut_sending();
+  std::atomic<int> calls = 0;
+  reply(0).on_gone([&] { ++calls; });
+  reply(0).begin(200, "text/event-stream");
+  EXPECT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_TRUE(reply(0).write("data: a\n\n"));
+  EXPECT_TRUE(client.receive_until("data: a"));
+  reply(0).end();
+  EXPECT_THAT(client.receive_all(), EndsWith("0\r\n\r\n"));
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(HttpServerTest, AnswersAllThatWasPipelinedBeforeTheSendingSideWasShut) {
+  start_echo();
+  TestClient client(server_->port());
+  client.send(post("one") + post("two"));
+  client.shut_sending();
+  EXPECT_TRUE(client.receive_until("one"));
+  EXPECT_TRUE(client.receive_until("two"));
+  client.receive_all();
+  EXPECT_TRUE(client.ended());
+}
+
+// A client that closes while it waits and one that only shuts its sending side send the same. What
+// tells them apart is an interim response.
+TEST_F(HttpServerTest, NoticesThatAWaitingClientHasClosed) {
+  start_keeping();
+  TestClient shut(server_->port()), closed(server_->port());
+  shut.send(kGet);
+  std::atomic<int> shut_calls = 0, closed_calls = 0;
+  reply(0).on_gone([&] { ++shut_calls; });
+  closed.send(kGet);
+  reply(1).on_gone([&] { ++closed_calls; });
+  shut.shut_sending();
+  closed.close();
+  EXPECT_TRUE(soon([&] { return closed_calls == 1; }));
+  EXPECT_TRUE(shut.receive_until("\r\n\r\n"));
+  EXPECT_EQ(shut.received(), "HTTP/1.1 100 Continue\r\n\r\n");
+  reply(0).send(200, "text/plain", "still here");
+  EXPECT_TRUE(shut.receive_until("still here"));
+  EXPECT_EQ(shut_calls, 0);
+}
+
+TEST_F(HttpServerTest, SendsNothingInterimToHttp10) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send("GET /x HTTP/1.0\r\n\r\n");
+  reply(0);
+  client.shut_sending();
+  EXPECT_FALSE(client.receive(milliseconds(30)));
+  reply(0).send(200, "text/plain", "x");
+  EXPECT_THAT(client.receive_all(), StartsWith("HTTP/1.1 200 "));
+}
+
+// --- limits ------------------------------------------------------------------------------------
+
+TEST_F(HttpServerTest, RefusesTooLargeABodyBeforeItComes) {
+  options_.limits.body_bytes = 1000;
+  start_echo();
+  TestClient client(server_->port());
+  client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n");
+  const std::string answer = client.receive_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(answer, HasSubstr("\"code\":\"request_too_large\""));
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(HttpServerTest, RefusesABodyWithoutEnd) {
+  options_.limits.body_bytes = 100'000;
+  options_.limits.linger_time = milliseconds(200);
+  start_echo();
+  TestClient client(server_->port());
+  client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const std::string chunk = "1000\r\n" + std::string(0x1000, 'x') + "\r\n";
+  int chunks = 0;
+  while (chunks < 1'000'000 && client.send(chunk)) ++chunks;
+  EXPECT_LT(chunks, 1'000'000);
+}
+
+TEST_F(HttpServerTest, LetsTheClientReadWhyABodyWasRefused) {
+  options_.limits.body_bytes = 100'000;
+  start_echo();
+  TestClient client(server_->port());
+  client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const std::string chunk = "1000\r\n" + std::string(0x1000, 'x') + "\r\n";
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(client.send(chunk));
+  EXPECT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_THAT(client.received(), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_F(HttpServerTest, BoundsTheBodiesOfAllConnections) {
+  options_.limits.body_bytes_of_all = 1000;
+  start_echo();
+  TestClient first(server_->port()), second(server_->port());
+  const std::string half =
+      "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 800\r\n\r\n" + std::string(600, 'x');
+  first.send(half);
+  EXPECT_TRUE(soon([&] { return server_->snapshot().bytes_in == half.size(); }));
+  second.send(half);
+  EXPECT_THAT(second.receive_all(), StartsWith("HTTP/1.1 503 "));
+  first.send(std::string(200, 'y'));
+  EXPECT_THAT(first.receive_answer(), StartsWith("HTTP/1.1 200 "));
+  TestClient third(server_->port());
+  third.send(half + std::string(200, 'z'));
+  EXPECT_THAT(third.receive_answer(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpServerTest, RefusesTooLargeHeaders) {
+  options_.limits.header_bytes = 1000;
+  start_echo();
+  TestClient client(server_->port());
+  client.send("GET /x HTTP/1.1\r\nHost: localhost\r\nCookie: " + std::string(2000, 'x'));
+  const std::string answer = client.receive_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(answer, HasSubstr("{\"error\":{"));
+}
+
+TEST_F(HttpServerTest, AnswersMalformedRequestsInJson) {
+  start_echo();
+  for (const char* request : {"nonsense\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                              "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01 TLS\r\n"}) {
+    TestClient client(server_->port());
+    client.send(request);
+    const std::string answer = client.receive_all();
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+    EXPECT_THAT(answer, HasSubstr("Content-Type: application/json\r\n"));
+    EXPECT_THAT(answer, HasSubstr("\r\n\r\n{\"error\":{\"message\":"));
+    EXPECT_TRUE(client.ended());
+  }
+}
+
+TEST_F(HttpServerTest, GivesUpOnHeadersThatDoNotEnd) {
+  options_.limits.header_time = milliseconds(60);
+  start_echo();
+  TestClient client(server_->port());
+  client.send("GET /x HTTP/1.1\r\n");
+  for (int i = 0; i < 100 && client.send("A: b\r\n") && !client.receive(milliseconds(10)); ++i) {
+  }
+  EXPECT_TRUE(client.receive_until("HTTP/1.1 408 "));
+}
+
+TEST_F(HttpServerTest, GivesUpOnConnectionsThatSayNothing) {
+  options_.limits.header_time = milliseconds(30);
+  start_echo();
+  TestClient client(server_->port());
+  EXPECT_EQ(client.receive_all(), "");
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(HttpServerTest, GivesUpOnABodyThatCrawls) {
+  options_.limits.body_time = milliseconds(60);
+  options_.limits.body_step = 100;
+  start_echo();
+  TestClient client(server_->port());
+  client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n");
+  for (int i = 0; i < 100 && client.send("x") && !client.receive(milliseconds(10)); ++i) {
+  }
+  EXPECT_TRUE(client.receive_until("HTTP/1.1 408 "));
+}
+
+TEST_F(HttpServerTest, WaitsForABodyThatWalks) {
+  options_.limits.body_time = milliseconds(100);
+  options_.limits.body_step = 10;
+  start_echo();
+  TestClient client(server_->port());
+  client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n");
+  for (int i = 0; i < 20; ++i) {
+    client.send("0123456789");
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_THAT(client.receive_answer(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpServerTest, ClosesIdleConnections) {
+  options_.limits.idle_time = milliseconds(30);
+  start_echo();
+  TestClient client(server_->port());
+  client.send(kGet);
+  EXPECT_THAT(client.receive_answer(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(client.receive_all(), "");
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(HttpServerTest, HasNoTimeLimitForTheHandler) {
+  options_.limits.header_time = options_.limits.body_time = options_.limits.idle_time =
+      options_.limits.write_time = milliseconds(20);
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  const Reply waiting = reply(0);
+  std::this_thread::sleep_for(milliseconds(80));
+  EXPECT_FALSE(waiting.gone());
+  Reply(waiting).send(200, "text/plain", "at last");
+  EXPECT_THAT(client.receive_answer(), EndsWith("at last"));
+}
+
+TEST_F(HttpServerTest, GivesUpOnAStreamThatIsNotRead) {
+  options_.limits.stream_bytes = 100'000;
+  start_keeping();
+  TestClient client(server_->port(), 4096);
+  client.send(kGet);
+  Reply stream = reply(0);
+  stream.begin(200, "text/event-stream");
+  std::atomic<int> calls = 0;
+  stream.on_gone([&] { ++calls; });
+  const std::string piece(10'000, 'x');
+  int pieces = 0;
+  while (pieces < 10'000 && stream.write(piece)) {
+    ++pieces;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  EXPECT_LT(pieces, 10'000);
+  EXPECT_TRUE(stream.gone());
+  EXPECT_FALSE(stream.write(piece));
+  EXPECT_TRUE(soon([&] { return calls == 1; }));
+  EXPECT_TRUE(soon([&] { return server_->snapshot().connections_now == 0; }));
+  client.receive_all();
+  EXPECT_TRUE(client.was_reset());
+}
+
+TEST_F(HttpServerTest, GivesUpOnAnAnswerThatIsNotRead) {
+  options_.limits.write_time = milliseconds(50);
+  start_keeping();
+  TestClient client(server_->port(), 4096);
+  client.send(kGet);
+  Reply large = reply(0);
+  large.send(200, "text/plain", std::string(20'000'000, 'x'));
+  EXPECT_TRUE(soon([&] { return server_->snapshot().connections_now == 0; }));
+}
+
+TEST_F(HttpServerTest, TellsWhomItHasNoRoomFor) {
+  options_.limits.connections = 2;
+  start_echo();
+  TestClient first(server_->port()), second(server_->port());
+  EXPECT_TRUE(soon([&] { return server_->snapshot().connections_now == 2; }));
+  TestClient third(server_->port());
+  third.send(kGet);
+  EXPECT_THAT(third.receive_all(), StartsWith("HTTP/1.1 503 "));
+  third.close();
+  EXPECT_EQ(server_->snapshot().refused, 1u);
+  first.close();
+  EXPECT_TRUE(soon([&] { return server_->snapshot().connections_now == 1; }));
+  TestClient fourth(server_->port());
+  fourth.send(kGet);
+  EXPECT_THAT(fourth.receive_answer(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpServerTest, GoesOnAfterAllDescriptorsWereTaken) {
+  options_.limits.accept_pause = milliseconds(10);
+  start_echo();
+  TestClient before(server_->port());
+  before.send(kGet);
+  before.receive_answer();
+  // The client has its socket; the server gets none.
+  const int next = ::dup(0);
+  ::close(next);
+  rlimit old = {};
+  ::getrlimit(RLIMIT_NOFILE, &old);
+  rlimit none = old;
+  none.rlim_cur = static_cast<rlim_t>(next) + 1;
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  TestClient waiting(server_->port());
+  waiting.send(kGet);
+  before.send(kGet);
+  EXPECT_THAT(before.receive_answer(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(server_->snapshot().connections, 1u);
+  ::setrlimit(RLIMIT_NOFILE, &old);
+  EXPECT_THAT(waiting.receive_answer(), StartsWith("HTTP/1.1 200 "));
+}
+
+// --- access ------------------------------------------------------------------------------------
+
+TEST_F(HttpServerTest, RefusesStrangersBeforeTheirBody) {
+  options_.api_key = "secret";
+  start_echo();
+  TestClient client(server_->port());
+  client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
+  const std::string answer = client.receive_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(answer, HasSubstr("WWW-Authenticate: Bearer"));
+  EXPECT_EQ(server_->snapshot().requests, 0u);
+}
+
+TEST_F(HttpServerTest, RefusesOtherHostsAndOrigins) {
+  start_echo();
+  TestClient host(server_->port());
+  host.send("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+  EXPECT_THAT(host.receive_all(), StartsWith("HTTP/1.1 403 "));
+  TestClient target(server_->port());
+  target.send("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(target.receive_all(), StartsWith("HTTP/1.1 403 "));
+  TestClient origin(server_->port());
+  origin.send(post("x", "Origin: http://evil.example\r\n"));
+  const std::string answer = origin.receive_all();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(answer, Not(HasSubstr("Access-Control")));
+  EXPECT_EQ(server_->snapshot().requests, 0u);
+}
+
+TEST_F(HttpServerTest, LetsAllowedPagesInAndReadErrors) {
+  options_.allowed_origins = {"https://chat.example"};
+  options_.api_key = "secret";
+  start_echo();
+  TestClient client(server_->port());
+  client.send(
+      "OPTIONS /x HTTP/1.1\r\nHost: localhost\r\nOrigin: https://chat.example\r\n"
+      "Access-Control-Request-Method: POST\r\n\r\n");
+  EXPECT_TRUE(client.receive_until("\r\n\r\n"));
+  EXPECT_THAT(client.received(), StartsWith("HTTP/1.1 204 "));
+  EXPECT_THAT(client.received(), Not(HasSubstr("Content-Length")));
+  TestClient page(server_->port());
+  page.send(post("x", "Origin: https://chat.example\r\nAuthorization: Bearer secret\r\n"));
+  EXPECT_THAT(page.receive_answer(),
+              HasSubstr("Access-Control-Allow-Origin: https://chat.example"));
+  page.send(post("x", "Origin: https://chat.example\r\n"));
+  const std::string refused = page.receive_all();
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(refused, HasSubstr("Access-Control-Allow-Origin: https://chat.example"));
+}
+
+// --- start and end -----------------------------------------------------------------------------
+
+std::string start_error(const HttpOptions& options, bool insecure = false) {
+  const auto server = HttpServer::start(options, insecure, [](const HttpRequest&, const Reply&) {});
+  if (server) return "";
+  EXPECT_EQ(server.error().code, ErrorCode::Usage);
+  return server.error().what;
+}
+
+TEST(HttpServerStart, NamesTheFlagThatIsWrong) {
+  HttpOptions options;
+  options.port = 0;
+  for (const char* host : {"", "example.com", "256.1.1.1", "::g", "[", "127.0.0.1:80"}) {
+    options.host = host;
+    EXPECT_THAT(start_error(options), StartsWith("--host ")) << host;
+  }
+  options.host = "192.0.2.1";  // of nobody
+  EXPECT_THAT(start_error(options, true), StartsWith("--host 192.0.2.1: this machine has no such"));
+  options.host = "127.0.0.1";
+  options.api_key = "";
+  EXPECT_THAT(start_error(options), StartsWith("--api-key-file"));
+}
+
+TEST_F(HttpServerTest, SaysThatThePortIsTaken) {
+  start_echo();
+  options_.port = server_->port();
+  EXPECT_THAT(start_error(options_), HasSubstr("give another port"));
+  server_.reset();
+  EXPECT_EQ(start_error(options_), "");
+}
+
+TEST(HttpServerStart, WantsAKeyBeyondLoopback) {
+  HttpOptions options;
+  options.port = 0;
+  for (const char* host : {"0.0.0.0", "::", "[::]"}) {
+    options.host = host;
+    EXPECT_THAT(start_error(options), HasSubstr("--insecure")) << host;
+  }
+  options.host = "0.0.0.0";
+  EXPECT_EQ(start_error(options, true), "");
+  options.api_key = "secret";
+  EXPECT_EQ(start_error(options), "");
+}
+
+TEST(HttpServerStart, ListensAtAddressesOfBothFamilies) {
+  HttpOptions options;
+  options.port = 0;
+  for (const char* host : {"localhost", "127.0.0.1", "127.0.0.5", "::1", "[::1]"}) {
+    options.host = host;
+    EXPECT_EQ(start_error(options), "") << host;
+  }
+}
+
+TEST_F(HttpServerTest, DrainsWhenNothingIsAsked) {
+  start_echo();
+  TestClient idle(server_->port());
+  idle.send(kGet);
+  idle.receive_answer();
+  EXPECT_TRUE(server_->drain(milliseconds(10'000)));
+  EXPECT_EQ(idle.receive_all(), "");
+  EXPECT_FALSE(TestClient(server_->port()).connected());
+  EXPECT_TRUE(server_->drain(milliseconds(0)));
+}
+
+TEST_F(HttpServerTest, DrainsAfterTheLastAnswer) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  Reply last = reply(0);
+  last.begin(200, "text/event-stream");
+  std::thread ends([&] {
+    EXPECT_TRUE(soon([&] { return !TestClient(server_->port()).connected(); }));
+    last.write("data: last\n\n");
+    last.end();
+  });
+  EXPECT_TRUE(server_->drain(milliseconds(10'000)));
+  ends.join();
+  EXPECT_THAT(client.receive_all(), EndsWith("data: last\n\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(client.ended());
+}
+
+TEST_F(HttpServerTest, DrainsNoLongerThanAllowed) {
+  start_keeping();
+  TestClient client(server_->port());
+  client.send(kGet);
+  std::atomic<int> calls = 0;
+  reply(0).on_gone([&] { ++calls; });
+  EXPECT_FALSE(server_->drain(milliseconds(20)));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(client.receive_all(), "");
+}
+
+TEST_F(HttpServerTest, ClosesWithAnswersOpen) {
+  start_keeping();
+  TestClient waiting(server_->port()), streaming(server_->port());
+  waiting.send(kGet);
+  reply(0);
+  streaming.send(kGet);
+  reply(1).begin(200, "text/event-stream");
+  std::atomic<int> calls = 0;
+  reply(0).on_gone([&] { ++calls; });
+  reply(1).on_gone([&] { ++calls; });
+  server_.reset();
+  EXPECT_EQ(calls, 2);
+  EXPECT_FALSE(reply(1).write("nobody"));
+  reply(0).send(200, "text/plain", "nobody");
+  EXPECT_EQ(waiting.receive_all(), "");
+  EXPECT_THAT(streaming.receive_all(), EndsWith("\r\n\r\n"));
+}
+
+// --- many at once ------------------------------------------------------------------------------
+
+// Streams from several threads to clients of which some go at any time.
+TEST_F(HttpServerTest, ServesManyStreamsFromManyThreads) {
+  start_keeping();
+  constexpr size_t count = 24;
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (size_t i = 0; i < count; ++i) {
+    clients.push_back(std::make_unique<TestClient>(server_->port()));
+    clients.back()->send(kGet);
+  }
+  std::atomic<size_t> gone = 0;
+  std::vector<std::thread> writers;
+  for (size_t i = 0; i < count; ++i)
+    writers.emplace_back([&, i] {
+      Reply stream = reply(i);
+      stream.on_gone([&] { ++gone; });
+      stream.begin(200, "text/event-stream");
+      for (int piece = 0; piece < 50; ++piece)
+        if (!stream.write("data: " + std::to_string(piece) + "\n\n")) return;
+      stream.end();
+    });
+  size_t whole = 0;
+  for (size_t i = 0; i < count; ++i)
+    if (i % 3 == 0)
+      clients[i]->reset();
+    else
+      whole += clients[i]->receive_until("data: 49\n\n\r\n0\r\n\r\n");
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(whole, count - count / 3);
+  EXPECT_LE(gone, count / 3);
+}
+
+// Random damage to valid requests: each gets an answer or an end, and the server stays.
+TEST_F(HttpServerTest, SurvivesMutatedRequests) {
+  options_.limits.header_time = options_.limits.body_time = options_.limits.linger_time =
+      milliseconds(50);
+  options_.limits.header_bytes = 1024;
+  options_.limits.body_bytes = 4096;
+  start_echo();
+  const std::string seeds[] = {
+      std::string(kGet), post("hello") + std::string(kGet),
+      post("hello", "Expect: 100-continue\r\nOrigin: http://localhost\r\n"),
+      "POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\n0\r\n\r\n"};
+  Random random(11);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = seeds[random.below(std::size(seeds))];
+    for (uint64_t changes = 1 + random.below(3); changes > 0; --changes) {
+      const size_t at = random.below(bytes.size());
+      if (random.below(2) == 0)
+        bytes[at] = static_cast<char>(random.below(256));
+      else
+        bytes.erase(at, 1 + random.below(4));
+      if (bytes.empty()) bytes = "x";
+    }
+    TestClient client(server_->port());
+    ASSERT_TRUE(client.connected());
+    client.send(bytes);
+    client.shut_sending();
+    client.receive_all();
+    ASSERT_TRUE(client.in_time()) << bytes;
+  }
+  TestClient client(server_->port());
+  client.send(post("alive"));
+  EXPECT_THAT(client.receive_answer(), EndsWith("alive"));
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ bool Outbox::write(std::string_view piece) {
   if (waiting_bytes > 0 && waiting_bytes + piece.size() > stream_bytes_) {
     gone_ = true;
     waiting_ = {};
-    wake();
+    // Even if a wake is on its way: a connection whose output is stuck does not take.
+    loop_->post(wake_);
     return false;
   }
   if (form_.http_1_1)

@@ -44,7 +44,6 @@ std::optional<RequestTarget> parse_target(std::string_view target) {
     target.remove_prefix(host.size());
     break;
   }
-  target = target.substr(0, target.find('#'));
   if (const size_t mark = target.find('?'); mark != std::string_view::npos) {
     result.query = target.substr(mark + 1);
     target = target.substr(0, mark);
