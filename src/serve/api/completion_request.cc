@@ -19,22 +19,6 @@ void wrong_prompt(FieldReader& body, const std::string& path, std::string_view e
   body.wrong(path, fmt::format("expected {}, found {}", expected, describe(found)));
 }
 
-// The ids of one prompt; none after an error.
-std::vector<TokenId> read_ids(FieldReader& body, const JsonValue::Array& array,
-                              const std::string& path, size_t vocab_size) {
-  std::vector<TokenId> ids;
-  for (size_t i = 0; i < array.size(); ++i) {
-    const std::optional<uint64_t> id = integer_of(array[i], 0, vocab_size - 1);
-    if (!id) {
-      wrong_prompt(body, fmt::format("{}[{}]", path, i),
-                   fmt::format("a token id from 0 to {}", vocab_size - 1), array[i]);
-      return {};
-    }
-    ids.push_back(static_cast<TokenId>(*id));
-  }
-  return ids;
-}
-
 // `value` is a string or an array of ids.
 CompletionPrompt read_prompt(FieldReader& body, const JsonValue& value, const std::string& path,
                              size_t vocab_size) {

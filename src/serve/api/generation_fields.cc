@@ -127,6 +127,22 @@ std::optional<uint64_t> read_max_tokens(FieldReader& body, uint64_t least) {
   return tokens ? tokens : completion_tokens;
 }
 
+std::vector<TokenId> read_ids(FieldReader& body, const JsonValue::Array& array,
+                              const std::string& path, size_t vocab_size) {
+  std::vector<TokenId> ids;
+  for (size_t i = 0; i < array.size(); ++i) {
+    const std::optional<uint64_t> id = integer_of(array[i], 0, vocab_size - 1);
+    if (!id) {
+      body.wrong(fmt::format("{}[{}]", path, i),
+                 fmt::format("expected a token id from 0 to {}, found {}", vocab_size - 1,
+                             describe(array[i])));
+      return {};
+    }
+    ids.push_back(static_cast<TokenId>(*id));
+  }
+  return ids;
+}
+
 engine::SamplingParameters read_sampling(FieldReader& body, const ApiDefaults& defaults) {
   engine::SamplingParameters p = defaults.sampling;
   const std::optional<float> temperature = body.real("temperature");

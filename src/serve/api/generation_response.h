@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/sampler.h"
@@ -49,7 +50,9 @@ struct CompletionChoice {
 
 struct ToolCallOutput {
   std::string id, name, arguments;  // arguments: the text of a JSON object
-  std::string error;  // why `arguments` is {"raw": what the model wrote}; empty: it is not
+  // Why `arguments` is {"raw": what the model wrote}, which the client reads as "error" beside
+  // "function"; empty: it is not.
+  std::string error;
 };
 
 struct ChatChoice {
@@ -66,7 +69,8 @@ std::string chat_json(const ResponseHead& head, std::span<const ChatChoice> choi
                       bool with_logprobs, const Usage& usage);
 
 // One event of a stream, "data: {...}\n\n": what is new of one choice. `usage_is_null`: the client
-// asked for usage, which the last event has.
+// asked for usage, which the last event has. In OpenAI's API the finish comes in a piece of its
+// own.
 std::string completion_event(const ResponseHead& head, uint32_t index,
                              const CompletionChoice& piece, bool with_logprobs, bool usage_is_null);
 // `first`: with the role, without content.
