@@ -32,8 +32,11 @@ void check_part(FieldReader& body, const JsonValue& part, const std::string& pat
   const JsonValue* type = find(part, "type");
   const std::string* name = type == nullptr ? nullptr : type->as_string();
   if (name != nullptr && *name == "text") {
-    if (find(part, "text") == nullptr)
-      body.wrong(path + ".text", "expected a string, found none", "missing_required_parameter");
+    FieldReader reader(*part.as_object(), body.errors(), path + ".");
+    const std::array<std::string, 2> known = {"type", "text"};
+    reader.only(known);
+    if (reader.find("text") == nullptr)
+      reader.wrong("text", "expected a string, found none", "missing_required_parameter");
     return;
   }
   body.wrong(path,

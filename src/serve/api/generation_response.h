@@ -17,15 +17,15 @@ namespace deltafin::serve {
 // A token and what else could have been. Bytes are the token's own: they need not be whole code
 // points.
 struct TokenLogprob {
-  std::string bytes;
+  std::string bytes = {};
   float logprob = 0;
   struct Alternative {
     std::string bytes;
     float logprob = 0;
   };
   std::vector<Alternative> top = {};  // the most probable first
-  size_t text_offset = 0;        // of /v1/completions: where the token's text begins, in characters
-  bool has_logprob = true;       // false: the first token of an echoed prompt
+  size_t text_offset = 0;   // of /v1/completions: where the token's text begins, in characters
+  bool has_logprob = true;  // false: the first token of an echoed prompt
 };
 
 enum class FinishReason : uint8_t { Stop, Length, ToolCalls };
@@ -43,23 +43,23 @@ struct ResponseHead {
 };
 
 struct CompletionChoice {
-  std::string text;
-  std::vector<TokenLogprob> logprobs;  // when they were asked for
-  std::optional<FinishReason> finish;
+  std::string text = {};
+  std::vector<TokenLogprob> logprobs = {};  // when they were asked for
+  std::optional<FinishReason> finish = {};
 };
 
 struct ToolCallOutput {
-  std::string id, name, arguments;  // arguments: the text of a JSON object
+  std::string id = {}, name = {}, arguments = {};  // arguments: the text of a JSON object
   // Why `arguments` is {"raw": what the model wrote}, which the client reads as "error" beside
   // "function"; empty: it is not.
-  std::string error;
+  std::string error = {};
 };
 
 struct ChatChoice {
   std::string content = {}, reasoning = {};
   std::vector<ToolCallOutput> calls = {};
   std::vector<TokenLogprob> logprobs = {};
-  std::optional<FinishReason> finish;
+  std::optional<FinishReason> finish = {};
 };
 
 // Whole answers.
