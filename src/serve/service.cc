@@ -364,22 +364,25 @@ void Service::cancel(const std::string& id, Reply reply) {
 // --- Everything else.
 
 void Service::tokenize(const HttpRequest& request, Reply reply) {
-  const ApiResult<TokenizeRequest> parsed = parse_tokenize_request(request.body);
+  const ApiResult<TokenizeRequest> parsed =
+      parse_tokenize_request(request.body, options_.model.id);
   if (!parsed) return send(reply, parsed.error());
-  const Result<std::vector<TokenId>> ids =
-      tokenizer_.encode(parsed->text, parsed->parse_special ? text::SpecialTokens::Parse
-                                                            : text::SpecialTokens::AsText);
+  const Result<std::vector<TokenId>> ids = tokenizer_.encode(
+      parsed->text,
+      parsed->parse_special ? text::SpecialTokens::Parse : text::SpecialTokens::AsText);
   if (!ids) return send(reply, to_api_error(ids.error()));
-  reply.send(200, kJson, tokenize_json(*ids));
+  std::vector<std::string> pieces;
+  for (const TokenId id : *ids) pieces.emplace_back(tokenizer_.bytes_of(id).value_or(""));
+  reply.send(200, kJson, tokenize_json(*ids, parsed->with_pieces ? &pieces : nullptr));
 }
 
 void Service::detokenize(const HttpRequest& request, Reply reply) {
-  const ApiResult<std::vector<TokenId>> ids = parse_detokenize_request(request.body);
+  const ApiResult<std::vector<TokenId>> ids = parse_detokenize_request(
+      request.body, options_.model.id, tokenizer_.vocabulary_size());
   if (!ids) return send(reply, ids.error());
   const Result<std::string> bytes = tokenizer_.decode(*ids);
   if (!bytes) return send(reply, to_api_error(bytes.error()));
-  text::StreamDecoder decoder;
-  reply.send(200, kJson, detokenize_json(decoder.push(*bytes) + decoder.finish()));
+  reply.send(200, kJson, detokenize_json(*bytes));
 }
 
 void Service::models(const HttpRequest&, Reply reply) {
