@@ -80,13 +80,13 @@ Json object_json(const ResponseHead& head, const char* object, Json choices) {
 // Usage stands behind the choices, and ours behind that.
 std::string finished(Json object, const ResponseHead& head, const Usage& usage) {
   object["usage"] = usage_json(usage);
-  object["deltafin"] = {{"sampling", sampling_json(head.sampling)}};
+  object["deltafin"] = sampling_json(head.sampling);
   return dump(object);
 }
 
 std::string chunk(Json object, const ResponseHead& head, bool usage_is_null) {
   if (usage_is_null) object["usage"] = nullptr;
-  object["deltafin"] = {{"sampling", sampling_json(head.sampling)}};
+  object["deltafin"] = sampling_json(head.sampling);
   return event(object);
 }
 
@@ -226,7 +226,7 @@ std::string chat_event(const ResponseHead& head, uint32_t index, const ChatChoic
 std::string usage_event(const ResponseHead& head, bool is_chat, const Usage& usage) {
   Json object = object_json(head, is_chat ? kChatChunk : kCompletion, Json::array());
   object["usage"] = usage_json(usage);
-  object["deltafin"] = {{"sampling", sampling_json(head.sampling)}};
+  object["deltafin"] = sampling_json(head.sampling);
   return event(object);
 }
 

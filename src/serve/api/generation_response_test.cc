@@ -14,8 +14,8 @@ using testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
 const std::string kGreedy =
-    R"("deltafin":{"sampling":{"mode":"greedy","temperature":0.0,"repetition_penalty":1.0,)"
-    R"("presence_penalty":0.0,"frequency_penalty":0.0}}})";
+    R"("deltafin":{"mode":"greedy","temperature":0.0,"repetition_penalty":1.0,)"
+    R"("presence_penalty":0.0,"frequency_penalty":0.0}})";
 
 ResponseHead head(const char* id = "cmpl-1") {
   return {.id = id, .created = 1700000000, .model = "tiny", .sampling = {}};
@@ -141,9 +141,9 @@ TEST(Response, SaysHowItWasSampled) {
                       .seed = 42};
   const Json json = Json::parse(completion_json(sampled, {}, false, kUsage));
   EXPECT_EQ(json["deltafin"].dump(),
-            R"({"sampling":{"mode":"sample","temperature":0.6,"top_k":20,"top_p":0.95,)"
+            R"({"mode":"sample","temperature":0.6,"top_k":20,"top_p":0.95,)"
             R"("min_p":0.05,"seed":42,"repetition_penalty":1.1,"presence_penalty":-0.2,)"
-            R"("frequency_penalty":0.0}})");
+            R"("frequency_penalty":0.0})");
 }
 
 TEST(Response, IsValidJsonWhateverTheTextIs) {
