@@ -182,7 +182,8 @@ function makeStatus(server, seconds) {
   const running = [...server.generations.values()].filter((one) => !one.ended).length;
   if (server.loading !== null)
     return {...emptyStatus(seconds), state: 'loading', reason: 'Reading the trunk', loading: {fraction: server.loading}};
-  const time = server.busy ? seconds : 0, passSeconds = 3.1;
+  const passed = server.busy ? Math.max(0, seconds - server.lookedAt) : 0, time = (server.worked += passed), passSeconds = 3.1;
+  server.lookedAt = seconds;
   const inPass = (time % passSeconds) / passSeconds, passes = Math.floor(time / passSeconds);
   const layers = Array.from({length: layerCount}, (_, i) => {
     if (i === 0) return {hits: 0, misses: 0, bytes_read: 0};
@@ -193,8 +194,7 @@ function makeStatus(server, seconds) {
     return {hits, misses: used - hits, bytes_read: (used - hits) * 17_700_000};
   });
   const wave = 0.74 + 0.13 * Math.sin(time / 5) + 0.06 * Math.sin(time * 1.3);
-  server.read += server.busy ? wave * 6.9e9 * Math.max(0, seconds - server.readAt) : 0;
-  server.readAt = seconds;
+  server.read += wave * 6.9e9 * passed;
   return {
     version: '0.1.0', uptime_seconds: seconds, state: server.state, reason: server.reason, loading: null,
     model: {id: 'kimi-k3', architecture: 'KimiK3ForConditionalGeneration', layers: layerCount,
@@ -227,7 +227,7 @@ export class FakeServer {
     this.folder = folder;
     this.generations = new Map();
     this.asked = [];  // {method, path, headers, body} of everything but /status
-    Object.assign(this, {state: 'ready', reason: null, loading: null, busy: false, key: null, speed: 1, read: 39.1e12, readAt: 0,
+    Object.assign(this, {state: 'ready', reason: null, loading: null, busy: false, key: null, speed: 1, read: 39.1e12, worked: 0, lookedAt: Infinity,
                          started: Date.now() - 5_231_482});
   }
   async listen(port = 0) {
@@ -275,7 +275,7 @@ export class FakeServer {
   }
 
   chat(request, response, body, json) {
-    const word = body.messages.at(-1).content.trim().split(/\s+/)[0].toLowerCase();
+    const word = /^\w*/.exec(body.messages.at(-1).content)[0].toLowerCase();
     if (Object.hasOwn(refusals, word)) {
       const [status, error, headers] = refusals[word];
       return json(status, {error}, headers);
