@@ -135,6 +135,57 @@ test('Markdown is shown as such, and no text of a model becomes markup', async (
   assert.match(await answer.innerText(), /<img src=x onerror=[^]*\[this\]\(javascript:alert\(1\)\) is no link/);
 });
 
+const markdownCases = [
+  ['snake_case_name and 2 * 3 * 4', '<p>snake_case_name and 2 * 3 * 4</p>'],
+  ['**not closed', '<p>**not closed</p>'],
+  ['**bold _and em_** `a * b`', '<p><strong>bold <em>and em</em></strong> <code>a * b</code></p>'],
+  ['`` a`b `` \\*plain\\*', '<p><code>a`b</code> *plain*</p>'],
+  ['one\ntwo\n\nthree', '<p>one<br>two</p><p>three</p>'],
+  ['# One\n## Two', '<h3>One</h3><h4>Two</h4>'],
+  ['text\n\n---', '<p>text</p><hr>'],
+  ['- a\n  - b\n  - c\n- d', '<ul><li>a<ul><li>b</li><li>c</li></ul></li><li>d</li></ul>'],
+  ['3. three\n4. four', '<ol start="3"><li>three</li><li>four</li></ol>'],
+  ['- a\n\n- b', '<ul><li><p>a</p></li><li><p>b</p></li></ul>'],
+  ['1. a\n\n   more\n2. b', '<ol><li><p>a</p><p>more</p></li><li><p>b</p></li></ol>'],
+  ['> quoted\n> - a', '<blockquote><p>quoted</p><ul><li>a</li></ul></blockquote>'],
+  ['[a](https://x.org/b_(c)) https://y.org/d.', '<p><a href="https://x.org/b_(c)" target="_blank" rel="noopener noreferrer">a</a> ' +
+   '<a href="https://y.org/d" target="_blank" rel="noopener noreferrer">https://y.org/d</a>.</p>'],
+  ['[a](data:text/html,x) <b>&amp;</b>', '<p>[a](data:text/html,x) &lt;b&gt;&amp;amp;&lt;/b&gt;</p>'],
+];
+test('Markdown cases', async ({page}) => {
+  const shown = await page.evaluate((sources) => sources.map((source) => {
+    const container = document.createElement('div');
+    showMarkdown(container, source);
+    return container.innerHTML;
+  }), markdownCases.map(([source]) => source));
+  assert.deepEqual(shown, markdownCases.map(([, html]) => html));
+});
+
+test('Markdown that comes piece by piece looks like the whole', async ({page}) => {
+  const differing = await page.evaluate((sources) => {
+    const text = sources.join('\n\n') + '\n\n```js\nlet a;\n\n- no list\n```\n\n- a\n\n  ~~~\n  code\n  ~~~\n\nend';
+    const growing = document.createElement('div'), differing = [];
+    for (let length = 0; length <= text.length; ++length) {
+      const whole = document.createElement('div'), part = text.slice(0, length);
+      showMarkdown(growing, part);
+      showMarkdown(whole, part);
+      if (growing.innerHTML !== whole.innerHTML) differing.push(part);
+    }
+    return differing;
+  }, markdownCases.map(([source]) => source));
+  assert.deepEqual(differing, []);
+});
+
+test('text that looks like endless Markdown is shown without delay', async ({page}) => {
+  const milliseconds = await page.evaluate(() => {
+    const from = performance.now();
+    for (const piece of ['**a ', '`', '[', '[a](', '_a', '- ', '> ', '\\n- ', '|-', '#', '~~~\n', ' - a\n'])
+      showMarkdown(document.createElement('div'), piece.repeat(20000));
+    return performance.now() - from;
+  });
+  assert.ok(milliseconds < 5000, `${milliseconds} ms`);
+});
+
 test('an answer is copied as the model wrote it', async ({page}) => {
   await send(page, 'What does the delta rule write?');
   await ended(page);

@@ -31,7 +31,7 @@ const seen = {
   },
   rate(from, field) {
     const now = this.samples.at(-1);
-    return now.at > from.at ? (now[field] - from[field]) / (now.at - from.at) : 0;
+    return now.at > from.at ? Math.max(0, now[field] - from[field]) / (now.at - from.at) : 0;
   },
   readRate() {
     return this.rate(this.before(2.5), "read");
@@ -208,7 +208,7 @@ const machine = {
 
   showState(state, live) {
     const lamp = find("lamp"), loading = live && state === "loading" ? this.status.loading?.fraction ?? 0 : null;
-    lamp.dataset.state = state;
+    lamp.dataset.state = find("machine").dataset.state = state;
     const name = loading === null ? stateNames[state] ?? state : `Loading ${percentText(Math.floor(100 * loading) / 100)}`;
     setText(find("lamp-text"), name);
     find("machine").classList.toggle("stale", !live);
@@ -288,7 +288,7 @@ const machine = {
     this.memoryShown = key;
     const used = element("b", {title: `${bytesText(resident)} in use`});
     used.style.left = `${(100 * resident) / whole}%`;
-    stack.replaceChildren(...rows.map(([part, name, bytes]) => {
+    stack.replaceChildren(...rows.filter(([, , bytes]) => bytes).map(([part, name, bytes]) => {
       const piece = element("i", {"data-part": part, title: `${name}: ${bytesText(bytes)}`});
       piece.style.width = `${(100 * bytes) / whole}%`;
       return piece;

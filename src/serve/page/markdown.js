@@ -124,7 +124,10 @@ function endOfList(lines, at) {
   return end;
 }
 
-function makeBlock(source) {
+// Quotes and lists within each other: deeper than anybody writes, far from the end of the stack.
+const depthMax = 12;
+
+function makeBlock(source, depth) {
   const lines = source.split("\n"), first = lines[0];
   const fence = fenceStart.exec(first);
   if (fence) return codeBlock(fence, lines);
@@ -132,9 +135,9 @@ function makeBlock(source) {
   // The page has its own first two levels.
   if (head) return element(`h${Math.min(6, head[1].length + 2)}`, {}, ...inline(head[2]));
   if (rule.test(first)) return element("hr");
-  if (itemStart.test(first)) return list(lines);
-  if (/^\s*>/.test(first))
-    return element("blockquote", {}, ...makeBlocks(lines.map((line) => line.replace(/^\s*> ?/, "")).join("\n")));
+  if (depth < depthMax && itemStart.test(first)) return list(lines, depth + 1);
+  if (depth < depthMax && /^\s*>/.test(first))
+    return element("blockquote", {}, ...makeBlocks(lines.map((line) => line.replace(/^\s*> ?/, "")).join("\n"), depth + 1));
   if (lines.length > 1 && first.includes("|") && tableRule.test(lines[1]) && lines[1].includes("-")) return table(lines);
   return element("p", {}, ...lines.flatMap((line, i) => {
     const pieces = inline(line.trim());
@@ -142,7 +145,7 @@ function makeBlock(source) {
   }));
 }
 
-const makeBlocks = (text) => cutBlocks(text).map(makeBlock);
+const makeBlocks = (text, depth) => cutBlocks(text).map((source) => makeBlock(source, depth));
 
 function codeBlock(fence, lines) {
   const closed = lines.length > 1 && closesFence(lines[lines.length - 1], fence[1]);
@@ -154,7 +157,7 @@ function codeBlock(fence, lines) {
                  element("pre", {tabindex: 0, "aria-label": "Code"}, element("code", {}, code)));
 }
 
-function list(lines) {
+function list(lines, depth) {
   const first = itemStart.exec(lines[0]), indent = indentOf(lines[0]), ordered = /\d/.test(first[2]);
   const items = [];
   for (const line of lines) {
@@ -163,12 +166,12 @@ function list(lines) {
     else items[items.length - 1].push(line);
   }
   const start = ordered ? parseInt(first[2], 10) : 1;
-  const loose = items.some((item, i) => i + 1 < items.length && item.length > 1 && !item[item.length - 1].trim());
+  const loose = lines.some((line) => !line.trim());
   return element(ordered ? "ol" : "ul", {start: start === 1 ? null : start}, ...items.map(([head, ...more]) => {
     const filled = more.filter((line) => line.trim());
     const inner = Math.min(...filled.map(indentOf), 12);
     const text = [head, ...more.map((line) => line.slice(Math.min(inner, indentOf(line))))].join("\n");
-    const blocks = makeBlocks(text);
+    const blocks = makeBlocks(text, depth);
     // A tight item is its text.
     return !loose && blocks[0]?.nodeName === "P" ? element("li", {}, ...blocks[0].childNodes, ...blocks.slice(1))
                                                   : element("li", {}, ...blocks);
@@ -192,7 +195,7 @@ function showMarkdown(container, text) {
   let same = 0;
   while (same < sources.length && same < shown.length && sources[same] === shown[same]) ++same;
   while (container.childNodes.length > same) container.lastChild.remove();
-  container.append(...sources.slice(same).map(makeBlock));
+  container.append(...sources.slice(same).map((source) => makeBlock(source, 0)));
   container.shownBlocks = sources;
 }
 
