@@ -57,13 +57,13 @@ class SchedulerSimulation : public testing::TestWithParam<const char*> {
   };
   Own own_experts(const ScheduledRequest& only, std::span<const ScheduledRequest> others) {
     const auto needed = [&](const ScheduledRequest& request, uint64_t max_tokens) {
-      Needed needed;
+      Needed observer;
       ScheduledRequest some = request;
       some.max_tokens = max_tokens;
-      engine_->set_observer(&needed);
+      engine_->set_observer(&observer);
       alone(*engine_, some);
       engine_->set_observer(nullptr);
-      return needed.experts;
+      return observer.experts;
     };
     std::set<std::pair<uint32_t, uint32_t>> of_others;
     for (const ScheduledRequest& other : others) of_others.merge(needed(other, other.max_tokens));
