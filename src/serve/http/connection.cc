@@ -115,7 +115,10 @@ void Connection::process() {
     if (state_ == State::Idle) {
       // Some clients send an empty line behind a body.
       input_.erase(0, std::min(input_.find_first_not_of("\r\n"), input_.size()));
-      if (input_.empty()) return;
+      if (input_.empty()) {
+        input_ = {};  // its memory, too: most connections are idle
+        return;
+      }
       reader_ = std::make_unique<RequestReader>(hub_.limits);
       form_ = {};
       state_ = State::Head;
@@ -243,6 +246,8 @@ void Connection::end_answer() {
 
 void Connection::leave_answer() {
   outbox_.reset();
+  output_ = {};
+  output_sent_ = 0;
   --hub_.answering;
   hub_.answer_over();
 }

@@ -1,11 +1,13 @@
 #include "serve/http/http_server.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -193,9 +195,14 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
     return fail(ErrorCode::Usage, "--api-key-file: the key is empty");
   TRY(Listener listener,
       listen_at(options.host, options.port, insecure || options.api_key.has_value()));
-  auto server = std::make_unique<OneThreadServer>(options, std::move(handler), listener);
-  TRY_STATUS(server->run(std::move(listener.socket)));
-  return server;
+  try {
+    auto server = std::make_unique<OneThreadServer>(options, std::move(handler), listener);
+    TRY_STATUS(server->run(std::move(listener.socket)));
+    return server;
+  } catch (const std::exception& error) {
+    // Asio or std::thread: no descriptor, no thread.
+    return fail(ErrorCode::Io, fmt::format("cannot start the server: {}", error.what()));
+  }
 }
 
 }  // namespace deltafin::serve

@@ -12,9 +12,9 @@ namespace deltafin::serve {
 // What the request says about the form of its answer.
 struct AnswerForm {
   bool http_1_1 = true;
-  bool keep_alive = true;  // else the end of the connection is the end of the answer
-  bool head_only = false;  // HEAD
-  HeaderList headers;      // added to every answer
+  bool keep_alive = true;   // else the end of the connection is the end of the answer
+  bool head_only = false;   // HEAD
+  HeaderList headers = {};  // added to the answer, whatever it is
 };
 
 // With `content_length` a whole body follows, without it a stream. A status without a body (204,
