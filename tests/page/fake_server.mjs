@@ -10,6 +10,7 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import {pathToFileURL} from 'node:url';
 
 const layerCount = 93;
+const seed = '12345678901234567890';  // more digits than a Number has
 
 // --- scripts: async generators of events, [comment] or {delta...} ---
 
@@ -108,7 +109,7 @@ const scripts = {
 
 const refusals = {
   full: [429, {message: '64 requests wait already', type: 'rate_limit_error', param: null, code: 'queue_full'}, {'Retry-After': '30'}],
-  hot: [400, {message: 'temperature: found 9, expected 0 to 2', type: 'invalid_request_error', param: 'temperature', code: null}],
+  levels: [400, {message: 'reasoning_effort: the template qwen3 has no levels', type: 'invalid_request_error', param: 'reasoning_effort', code: 'unsupported_value'}],
   long: [400, {message: 'the prompt has 300000 tokens and the context 262144', type: 'invalid_request_error', param: 'messages',
                code: 'context_length_exceeded'}],
 };
@@ -128,11 +129,13 @@ class Generation {
     for (const reader of this.readers) reader.write(text);
   }
   event(fields) {
-    this.push(`data: ${JSON.stringify({id: `chatcmpl-${this.id}`, object: 'chat.completion.chunk', created: 1, model: 'kimi-k3', ...fields})}\n\n`, true);
+    const json = JSON.stringify({id: `chatcmpl-${this.id}`, object: 'chat.completion.chunk', created: 1, model: 'kimi-k3', ...fields,
+                                 deltafin: {mode: 'sample', seed: 'SEED'}});
+    this.push(`data: ${json.replace('"SEED"', seed)}\n\n`, true);
   }
   async run(script, {speed, include_usage}) {
-    let tokens = 0, finish = 'stop', failed = false;
-    this.event({choices: [{index: 0, delta: {role: 'assistant'}, finish_reason: null}], deltafin: {seed: 817263}});
+    let tokens = 0, reasoning = 0, finish = 'stop', failed = false;
+    this.event({choices: [{index: 0, delta: {role: 'assistant'}, finish_reason: null}], usage: null});
     const tools = {
       pace: (ms) => sleep(ms / speed),
       breakOff: () => this.readers.forEach((reader) => reader.destroy()),
@@ -146,6 +149,7 @@ class Generation {
       } else if (step.finish) finish = step.finish;
       else {
         ++tokens;
+        if (step.reasoning_content) ++reasoning;
         this.event({choices: [{index: 0, delta: step, finish_reason: null}], usage: null});
       }
     }
@@ -157,7 +161,8 @@ class Generation {
       this.event({choices: [{index: 0, delta: {}, finish_reason: finish}], usage: null});
       if (include_usage)
         this.event({choices: [], usage: {prompt_tokens: 2048, completion_tokens: tokens, total_tokens: 2048 + tokens,
-                                         prompt_tokens_details: {cached_tokens: 1536}}});
+                                         prompt_tokens_details: {cached_tokens: 1536},
+                                         completion_tokens_details: {reasoning_tokens: reasoning}}});
       this.push('data: [DONE]\n\n', false);
     }
     this.failed = failed;

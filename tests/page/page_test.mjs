@@ -252,6 +252,21 @@ test('a full server says when to try again', async ({page}) => {
   assert.match(await text(page.locator('.error')), /64 requests wait already\. Wait 30 s, then try again\./);
 });
 
+test('a setting that the server refuses leads to the settings', async ({page}) => {
+  await send(page, 'levels');
+  await ended(page, 'failed');
+  await page.click('.error button:has-text("Open settings")');
+  assert.equal(await page.evaluate(() => document.activeElement.name), 'reasoning_effort');
+});
+
+test('an answer that somebody else cancelled is one that was stopped', async ({page, server}) => {
+  await send(page, 'endless');
+  await lastAnswer(page).getByText('step 2').waitFor();
+  [...server.generations.values()][0].cancelled = true;
+  await ended(page, 'stopped');
+  assert.equal(await page.locator('.error').isVisible(), false);
+});
+
 test('a question that was refused can be edited', async ({page}) => {
   await send(page, 'long story');
   await ended(page, 'failed');
@@ -303,6 +318,13 @@ test('a second page of the browser shows the same conversation', async ({page, c
   await eventually(async () => assert.equal(await page.locator('.turn').count(), 0));
 });
 
+test('what an answer cost is told, with the seed that makes it again', async ({page}) => {
+  await send(page, 'What does the delta rule write?');
+  await ended(page);
+  assert.match(await text(page.locator('.meta')),
+               /^2,048 prompt tokens, 1,536 known · \d+ generated, \d+ of them reasoning · first after [\d.]+ s · [\d.]+ tokens\/s · seed 12345678901234567890/);
+});
+
 test('an answer that ended at max tokens says so', async ({page}) => {
   await send(page, 'length');
   await ended(page);
@@ -313,26 +335,29 @@ test('an answer that ended at max tokens says so', async ({page}) => {
 
 test('settings are sent, survive a reload, and wrong ones are not saved', async ({page, server}) => {
   await page.click('#open-settings');
-  await page.fill('[name=temperature]', '7');
+  await page.fill('[name=top_p]', '7');
   await page.click('#settings-form .send');
-  assert.match(await text(page.locator('label:has([name=temperature])')), /From 0 to 2/);
+  assert.match(await text(page.locator('label:has([name=top_p])')), /From 0.0001 to 1/);
   assert.equal(await page.locator('#settings').evaluate((dialog) => dialog.open), true);
   await page.fill('[name=temperature]', '0.6');
   await page.fill('[name=top_p]', '0.95');
   await page.fill('[name=max_tokens]', '4096');
-  await page.fill('[name=seed]', '7');
+  await page.fill('[name=seed]', '18446744073709551616');
+  assert.match(await text(page.locator('label:has([name=seed])')), /From 0 to 18446744073709551615/);
+  await page.fill('[name=seed]', '18446744073709551615');
   await page.fill('[name=system]', 'Be exact.');
   await page.selectOption('[name=reasoning_effort]', 'high');
   await screenshot(page, 'settings');
   await page.click('#settings-form .send');
   await page.reload();
-  assert.equal(await text(page.locator('#in-effect')), 'system prompt, temperature 0.6, top p 0.95, max tokens 4096, seed 7, effort high');
+  assert.equal(await text(page.locator('#in-effect')), 'system prompt, temperature 0.6, top p 0.95, max tokens 4096, effort high, seed 18446744073709551615');
   await send(page, 'Hello');
   await ended(page);
   const body = JSON.parse(server.asked.at(-1).body);
   assert.deepEqual(body.messages, [{role: 'system', content: 'Be exact.'}, {role: 'user', content: 'Hello'}]);
-  const {temperature, top_p, max_tokens, seed, reasoning_effort} = body;
-  assert.deepEqual([temperature, top_p, max_tokens, seed, reasoning_effort], [0.6, 0.95, 4096, 7, 'high']);
+  const {temperature, top_p, max_tokens, reasoning_effort} = body;
+  assert.deepEqual([temperature, top_p, max_tokens, reasoning_effort], [0.6, 0.95, 4096, 'high']);
+  assert.match(server.asked.at(-1).body, /"seed":18446744073709551615}$/);
 });
 
 test('a server with a key asks for it, and gets it with every request', async ({page, server}) => {

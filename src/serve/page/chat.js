@@ -117,13 +117,14 @@ function answerFacts(answer) {
   if (!usage) return facts;
   const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
   facts.push(`${countText(usage.prompt_tokens, "prompt token")}${cached ? `, ${wholeText(cached)} known` : ""}`);
-  facts.push(`${wholeText(usage.completion_tokens)} generated`);
+  const reasoning = usage.completion_tokens_details?.reasoning_tokens ?? 0;
+  facts.push(`${wholeText(usage.completion_tokens)} generated${reasoning ? `, ${wholeText(reasoning)} of them reasoning` : ""}`);
   if (!answer.attached && answer.reading_ended) {
     facts.push(`first after ${durationText((answer.reading_ended - answer.started) / 1000)}`);
     const seconds = (answer.ended - answer.reading_ended) / 1000;
     if (usage.completion_tokens > 1 && seconds > 0.05) facts.push(`${rateText((usage.completion_tokens - 1) / seconds)} tokens/s`);
   }
-  if (Number.isSafeInteger(answer.seed)) facts.push(`seed ${answer.seed}`);
+  if (answer.seed) facts.push(`seed ${answer.seed}`);
   return facts;
 }
 
@@ -200,12 +201,8 @@ const chat = {
     conversation.save();
     this.showAll();
     this.toEnd();
-    const fields = {messages: conversation.messages(), stream: true, stream_options: {include_usage: true},
-                    ...settings.fields()};
-    this.follow(turn, async () => {
-      const model = await this.model();
-      return model ? {model, ...fields} : fields;
-    });
+    const fields = {messages: conversation.messages(), stream: true, stream_options: {include_usage: true}};
+    this.follow(turn, async () => settings.request({model: (await this.model()) ?? undefined, ...fields}));
   },
 
   stop() {

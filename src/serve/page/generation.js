@@ -33,7 +33,7 @@ class Generation {
     this.connection = null;
   }
 
-  // Asks for it, or with `body` null goes on where `answer` is. Returns when it has ended. However often a
+  // Asks for it with `body`, JSON, or with null goes on where `answer` is. Returns when it has ended. However often a
   // connection breaks: the server computes it to its end, and stop() is the way out.
   async run(body) {
     let tries = 0;
@@ -85,7 +85,7 @@ class Generation {
     this.connection = new AbortController();
     const {id, events} = this.answer, headers = {...settings.headers(), Accept: "text/event-stream"};
     const response = body
-      ? await fetch("/v1/chat/completions", {method: "POST", signal: this.connection.signal, body: JSON.stringify(body),
+      ? await fetch("/v1/chat/completions", {method: "POST", signal: this.connection.signal, body,
                                              headers: {...headers, "Content-Type": "application/json", "X-Request-Id": id}})
       : await fetch(`/v1/requests/${id}?after=${events}`, {signal: this.connection.signal, headers});
     if (!response.ok) throw await Refusal.of(response);
@@ -115,7 +115,7 @@ class Generation {
       delete this.answer.trouble;
       if (event.comment !== undefined) this.takeComment(event.comment);
       else if (event.data === "[DONE]") this.end("done");
-      else this.takeEvent(JSON.parse(event.data));
+      else this.takeEvent(event.data);
       this.changed();
     }
   }
@@ -127,11 +127,12 @@ class Generation {
     else if (queued) this.answer.progress = {queued: +queued[1]};
   }
 
-  takeEvent(event) {
-    const {answer} = this;
+  takeEvent(json) {
+    const {answer} = this, event = JSON.parse(json);
     ++answer.events;
     if (event.error) {
-      this.fail(refusalAdvice(new Refusal(0, event.error, null), true));
+      if (event.error.code === "cancelled") this.end("stopped");
+      else this.fail(refusalAdvice(new Refusal(0, event.error, null), true));
       return;
     }
     const choice = event.choices?.[0], delta = choice?.delta ?? {};
@@ -144,7 +145,8 @@ class Generation {
     }
     if (choice?.finish_reason) answer.finish = choice.finish_reason;
     if (event.usage) answer.usage = event.usage;
-    if (event.deltafin?.seed !== undefined) answer.seed = event.deltafin.seed;
+    // As text: a Number would round it.
+    answer.seed ??= /"deltafin":\{[^}]*"seed":(\d+)/.exec(json)?.[1] ?? null;
   }
 
   // --- ends ---

@@ -30,13 +30,18 @@ const settings = {
     storage.write("settings", values);
     for (const listener of this.listeners) listener();
   },
-  // What a request has to say; numbers are kept as they were typed.
+  // What a request has to say, but the seed.
   fields() {
     const fields = {};
-    for (const name of ["temperature", "top_p", "max_tokens", "seed"])
+    for (const name of ["temperature", "top_p", "max_tokens"])
       if (this.values[name]) fields[name] = Number(this.values[name]);
     if (this.values.reasoning_effort) fields.reasoning_effort = this.values.reasoning_effort;
     return fields;
+  },
+  // The JSON of a request. A seed goes up to 2^64, which a Number would round.
+  request(fields) {
+    const json = JSON.stringify({...fields, ...this.fields()}), {seed} = this.values;
+    return seed ? `${json.slice(0, -1)},"seed":${BigInt(seed)}}` : json;
   },
   headers() {
     return this.values.key ? {Authorization: `Bearer ${this.values.key}`} : {};
@@ -45,7 +50,8 @@ const settings = {
   inEffect() {
     const names = {temperature: "temperature", top_p: "top p", max_tokens: "max tokens", seed: "seed",
                    reasoning_effort: "effort"};
-    const parts = Object.entries(this.fields()).map(([name, value]) => `${names[name]} ${value}`);
+    const {seed} = this.values, fields = {...this.fields(), ...(seed && {seed})};
+    const parts = Object.entries(fields).map(([name, value]) => `${names[name]} ${value}`);
     if (this.values.system) parts.unshift("system prompt");
     return parts.length ? parts.join(", ") : "Model defaults";
   },
@@ -57,8 +63,10 @@ function fieldProblem(input) {
   if (!text || input.dataset.max === undefined) return "";
   const {min, max} = input.dataset, value = Number(text);
   if (!Number.isFinite(value)) return "This is no number";
-  if (input.dataset.whole !== undefined && !Number.isInteger(value)) return "A whole number is needed";
-  if (value < Number(min) || value > Number(max)) return `From ${min} to ${wholeText(Number(max))}`;
+  if (input.dataset.whole !== undefined && !/^\d+$/.test(text)) return "A whole number is needed";
+  // Seeds have more digits than a Number.
+  const isAbove = input.dataset.whole !== undefined ? BigInt(text) > BigInt(max) : value > Number(max);
+  if (value < Number(min) || isAbove) return `From ${min} to ${max}`;
   return "";
 }
 
