@@ -85,7 +85,6 @@ void describe_model(const ServeFlags& flags, const std::optional<PlannedMemory>&
   model.architecture = ready.contract.architecture;
   model.layers = ready.contract.layers.size();
   model.version = version();
-  model.disk_bytes_per_second = measure_disk(ready.directory);
   if (!memory) return;
   const memory::ModelSizes& sizes = memory->sizes;
   model.trunk_bytes = sizes.trunk_bytes();
@@ -130,6 +129,14 @@ Result<ServePreparation> prepare(const ServeFlags& flags) {
                      .kept_state_bytes = memory ? memory->kept_state_bytes : 0};
   describe_model(flags, memory, ready);
   return ready;
+}
+
+// Where clients find us: the one line on standard output.
+Status print_address(const std::string& host, uint16_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  TRY_STATUS(
+      print(fmt::format("listening on http://{}:{}/\n", is_ipv6 ? "[" + host + "]" : host, port)));
+  return {};
 }
 
 // Ends when a signal says so: at first what runs may end, for a while.
@@ -189,10 +196,8 @@ Result<int> serve_command(const std::vector<std::string>& arguments, CancelToken
                                  service.handle(std::move(request), std::move(reply));
                                }));
   service.watch(server.get());
-  const std::string shown_host = ready.http.host.find(':') == std::string::npos
-                                     ? ready.http.host
-                                     : "[" + ready.http.host + "]";
-  write_to_standard_error(fmt::format("listening on http://{}:{}/\n", shown_host, server->port()));
+  TRY_STATUS(print_address(ready.http.host, server->port()));
+  if (const std::optional<double> rate = measure_disk(ready.directory)) service.note_disk(*rate);
   TRY(const std::unique_ptr<LoadedModel> model,
       LoadedModel::open(ready.directory, ready.engine, ready.reader, cancel,
                         [&](double fraction) { loop.note_loading(fraction); }));

@@ -364,12 +364,11 @@ void Service::cancel(const std::string& id, Reply reply) {
 // --- Everything else.
 
 void Service::tokenize(const HttpRequest& request, Reply reply) {
-  const ApiResult<TokenizeRequest> parsed =
-      parse_tokenize_request(request.body, options_.model.id);
+  const ApiResult<TokenizeRequest> parsed = parse_tokenize_request(request.body, options_.model.id);
   if (!parsed) return send(reply, parsed.error());
-  const Result<std::vector<TokenId>> ids = tokenizer_.encode(
-      parsed->text,
-      parsed->parse_special ? text::SpecialTokens::Parse : text::SpecialTokens::AsText);
+  const Result<std::vector<TokenId>> ids =
+      tokenizer_.encode(parsed->text, parsed->parse_special ? text::SpecialTokens::Parse
+                                                            : text::SpecialTokens::AsText);
   if (!ids) return send(reply, to_api_error(ids.error()));
   std::vector<std::string> pieces;
   for (const TokenId id : *ids) pieces.emplace_back(tokenizer_.bytes_of(id).value_or(""));
@@ -377,8 +376,8 @@ void Service::tokenize(const HttpRequest& request, Reply reply) {
 }
 
 void Service::detokenize(const HttpRequest& request, Reply reply) {
-  const ApiResult<std::vector<TokenId>> ids = parse_detokenize_request(
-      request.body, options_.model.id, tokenizer_.vocabulary_size());
+  const ApiResult<std::vector<TokenId>> ids =
+      parse_detokenize_request(request.body, options_.model.id, tokenizer_.vocabulary_size());
   if (!ids) return send(reply, ids.error());
   const Result<std::string> bytes = tokenizer_.decode(*ids);
   if (!bytes) return send(reply, to_api_error(bytes.error()));
@@ -422,12 +421,23 @@ void Service::metrics(const HttpRequest&, Reply reply) {
   });
 }
 
+void Service::note_disk(double rate) {
+  const std::scoped_lock lock(mutex_);
+  disk_rate_ = rate;
+}
+
 void Service::look(const std::function<void(const ServerLook&)>& use) const {
   const EngineStatus status = loop_.status();
+  std::optional<double> disk_rate;
+  {
+    const std::scoped_lock lock(mutex_);
+    disk_rate = disk_rate_;
+  }
   use({.model = options_.model,
        .engine = status,
        .http = server_ != nullptr ? server_->snapshot() : HttpCounters(),
        .request_limit = options_.requests,
+       .disk_bytes_per_second = disk_rate,
        .resident_bytes = Machine().resident_bytes().value_or(0),
        .uptime = clock_.now() - started_at_});
 }

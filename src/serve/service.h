@@ -52,6 +52,8 @@ class Service {
   // finished to the disk.
   void tick();
 
+  // What reads alone get, in bytes a second, for /status.
+  void note_disk(double rate);
   // For /metrics and /status, which ask the transport.
   void watch(const HttpServer* server) { server_ = server; }
 
@@ -97,6 +99,7 @@ class Service {
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Running> running_;
+  std::optional<double> disk_rate_;
   std::string disk_problem_;  // of the last finished answer; empty: none
   uint64_t next_id_ = 0;      // of the server's thread
 };

@@ -55,6 +55,8 @@ class Process {
   // Returns whether the file or the captured standard output contains `text` before a minute is
   // over.
   bool wait_for_output(const std::string& text);
+  // What was captured of it so far.
+  const std::string& output_so_far() const { return outcome_.out; }
   bool wait_for_file(const std::filesystem::path& file, const std::string& text);
   // Returns whether the program, with its signal handlers in place, sleeps before a minute is over.
   bool wait_until_it_waits() const;
