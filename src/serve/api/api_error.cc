@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "serve/api/field_lists.h"
+#include "serve/api/field_reader.h"
 
 namespace deltafin::serve {
 
@@ -20,10 +21,12 @@ std::string to_json(const ApiError& error) {
 }
 
 ApiError to_api_error(const Error& error) {
+  // Messages about a request may have all of a name or a role in them.
+  constexpr size_t kMessageBytes = 1000;
   switch (error.code) {
     case ErrorCode::Usage:
       return {.status = 400,
-              .message = error.what,
+              .message = clip(error.what, kMessageBytes),
               .type = "invalid_request_error",
               .param = std::string(field_in(error.what)),
               .code = "invalid_value"};

@@ -23,6 +23,14 @@ TEST(ApiError, HasAStatusForEachKindOfError) {
     EXPECT_EQ(to_api_error({code, "x"}).status, 500);
 }
 
+TEST(ApiError, IsNoLongerThanAPersonReads) {
+  std::string role;
+  for (int i = 0; i < 1000; ++i) role += "\u20ac";
+  const std::string message = to_api_error({ErrorCode::Usage, "messages[0].role: " + role}).message;
+  EXPECT_LT(message.size(), 1010);
+  EXPECT_TRUE(message.ends_with("\u20ac...")) << message;
+}
+
 TEST(ApiError, NamesTheFieldThatAMessageBeginsWith) {
   EXPECT_EQ(param_of("messages[3].tool_calls[0].function.arguments: expected an object"),
             "messages[3].tool_calls[0].function.arguments");

@@ -134,9 +134,15 @@ text::Conversation read_conversation(FieldReader& body) {
 
   Result<text::Conversation> conversation = text::parse_conversation(
       with_known_roles(*messages), tools == nullptr ? JsonValue() : JsonValue{*tools});
-  if (conversation) return *std::move(conversation);
-  body.errors().set(to_api_error(conversation.error()));
-  return {};
+  if (!conversation) {
+    body.errors().set(to_api_error(conversation.error()));
+    return {};
+  }
+  for (text::Message& message : conversation->messages) {
+    if (message.reasoning_content.value_or("").empty())
+      message.reasoning_content = message.reasoning;
+  }
+  return *std::move(conversation);
 }
 
 }  // namespace deltafin::serve

@@ -161,6 +161,20 @@ void read_tool_choice(FieldReader& body, const ChatTemplate* chat_template, Chat
   }
 }
 
+// Tools that a message declares are printed by K3's template alone.
+void check_tools_of_messages(FieldReader& body, const ChatTemplate* chat_template,
+                             const text::Conversation& conversation) {
+  if (has_directives(chat_template)) return;
+  for (size_t i = 0; i < conversation.messages.size(); ++i) {
+    if (conversation.messages[i].tools.empty()) continue;
+    body.wrong(fmt::format("messages[{}].tools", i),
+               fmt::format("the template {} has only the tools of the whole request",
+                           name_of(chat_template)),
+               "unsupported_value");
+    return;
+  }
+}
+
 void read_response_format(FieldReader& body) {
   const JsonValue::Object* object = body.object("response_format");
   if (object == nullptr) return;
@@ -197,6 +211,7 @@ ApiResult<ChatRequest> parse_chat_request(std::string_view text, const ApiDefaul
   ChatRequest request;
   read_model(body, defaults.model_id);
   request.conversation = read_conversation(body);
+  check_tools_of_messages(body, defaults.chat_template, request.conversation);
   request.max_tokens = read_max_tokens(body, 1);
   read_generation_fields(body, defaults, request);
   request.logprobs = read_logprobs(body);

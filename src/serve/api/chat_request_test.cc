@@ -119,6 +119,25 @@ TEST(ChatRequest, TakesBackAnswersAsTheyWereGiven) {
               HasSubstr("messages[0].function_call: is not supported"));
 }
 
+TEST(ChatRequest, TakesReasoningUnderItsOtherName) {
+  const ChatRequest request = say(R"([{"role": "assistant", "content": "4", "reasoning": "2+2"},
+              {"role": "assistant", "content": "5", "reasoning": "no", "reasoning_content": "yes"},
+              {"role": "assistant", "content": "6"}])")
+                                  .value();
+  EXPECT_EQ(request.conversation.messages[0].reasoning_content, "2+2");
+  EXPECT_EQ(request.conversation.messages[1].reasoning_content, "yes");
+  EXPECT_EQ(request.conversation.messages[2].reasoning_content, std::nullopt);
+}
+
+TEST(ChatRequest, HasToolsInMessagesOnlyWhereTheTemplatePrintsThem) {
+  const std::string body = R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "system", "content": "b", "tools": [{"type": "function"}]}]})";
+  EXPECT_TRUE(parse_chat_request(body, test_defaults("kimi-k3")).has_value());
+  EXPECT_EQ(problem(parse_chat_request(body, test_defaults("qwen3"))),
+            "400 unsupported_value messages[1].tools | messages[1].tools: the template qwen3 has "
+            "only the tools of the whole request");
+}
+
 TEST(ChatRequest, ChecksTools) {
   EXPECT_THAT(with(kTools).value().conversation.tools, SizeIs(1));
   EXPECT_THAT(with(R"("tools": [])").value().conversation.tools, IsEmpty());

@@ -60,6 +60,8 @@ constexpr Field kFields[] = {
     {"service_tier", kYes, kYes, Neutral, R"("auto", "default")"},
     {"parallel_tool_calls", kNo, kYes, Neutral, "boolean"},
     {"prompt_cache_key", kYes, kYes, Neutral, "string"},
+    {"prompt_cache_retention", kYes, kYes, Neutral, "string"},
+    {"cache_prompt", kYes, kYes, Neutral, "boolean"},
     {"safety_identifier", kYes, kYes, Neutral, "string"},
 
     {"suffix", kYes, kNo, Refused, R"("")", "text is generated only behind the prompt"},

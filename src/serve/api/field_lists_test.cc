@@ -76,8 +76,8 @@ TEST(FieldLists, HaveEachFieldOnceWithAReasonWhereItIsRefused) {
   std::set<std::pair<std::string_view, bool>> seen;
   for (const Field& field : fields()) {
     EXPECT_TRUE(field.completions || field.chat) << field.name;
-    if (field.chat) EXPECT_TRUE(seen.emplace(field.name, true).second) << field.name;
-    if (field.completions) EXPECT_TRUE(seen.emplace(field.name, false).second) << field.name;
+    EXPECT_TRUE(!field.chat || seen.emplace(field.name, true).second) << field.name;
+    EXPECT_TRUE(!field.completions || seen.emplace(field.name, false).second) << field.name;
     EXPECT_EQ(field.policy == FieldPolicy::Refused, !field.why.empty()) << field.name;
     EXPECT_EQ(field.policy == FieldPolicy::Neutral && field.accepts.empty(), false) << field.name;
   }
@@ -94,7 +94,7 @@ TEST(FieldLists, AcceptWhatTheySay) {
       const std::string body = fmt::format("{{\"{}\": {}}}", field.name, value);
       const text::JsonValue json = text::parse_json(body, text::JsonDialect::Strict).value();
       const std::optional<ApiError> error = check_fields(*json.as_object(), endpoint);
-      if (error) EXPECT_EQ(error->param, field.name);
+      EXPECT_EQ(error ? error->param : field.name, field.name);
       return error.has_value();
     };
     EXPECT_FALSE(is_refused("null")) << field.name;

@@ -14,7 +14,6 @@ using text::JsonValue;
 
 namespace {
 
-constexpr size_t kClipBytes = 60;
 constexpr const char* kInvalidRequest = "invalid_request_error";
 
 }  // namespace
@@ -28,9 +27,9 @@ ApiError bad_field(std::string field, std::string_view what, std::string_view co
           .code = std::string(code)};
 }
 
-std::string clip(std::string_view text) {
-  if (text.size() <= kClipBytes) return std::string(text);
-  size_t size = kClipBytes;
+std::string clip(std::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  size_t size = bytes;
   // Not within a code point: those go on with bytes 10xxxxxx.
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
   return std::string(text.substr(0, size)) + "...";
@@ -46,7 +45,7 @@ std::string describe(const JsonValue& value) {
 std::string suggestion(std::string_view name, std::span<const std::string> known) {
   std::string text = "is no field that this server knows";
   // The distance takes time with the length, and no name is that long.
-  if (name.size() > kClipBytes) return text;
+  if (name.size() > kShownBytes) return text;
   const std::optional<std::string> meant = closest(name, known);
   if (meant) text += fmt::format("; did you mean {}?", *meant);
   return text;

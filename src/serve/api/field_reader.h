@@ -16,8 +16,9 @@ namespace deltafin::serve {
 ApiError bad_field(std::string field, std::string_view what,
                    std::string_view code = "invalid_value");
 
-// At most 60 bytes of what a client sent, whole code points.
-std::string clip(std::string_view text);
+// What a client sent, of which a message shows so many bytes at most; whole code points.
+inline constexpr size_t kShownBytes = 60;
+std::string clip(std::string_view text, size_t bytes = kShownBytes);
 // A value for a message: "x" as "\"x\"", scalars as they are, "an array", "an object".
 std::string describe(const text::JsonValue& value);
 // "is no field that this server knows; did you mean max_tokens?"
