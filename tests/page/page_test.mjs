@@ -532,16 +532,17 @@ test('nothing moves for those who asked for that', async ({page, server}) => {
   assert.equal(await page.locator('#lamp i').evaluate((one) => getComputedStyle(one).animationName), 'none');
 });
 
-for (const [size, width, height] of [['desk', 1440, 900], ['tablet', 834, 1112], ['phone', 390, 844], ['small', 320, 640]]) {
+for (const [size, width, height] of [['desk', 1440, 900], ['laptop', 1280, 800], ['tablet', 834, 1112], ['phone', 390, 844], ['small', 320, 640]]) {
   for (const colorScheme of ['light', 'dark']) {
     test(`it fits ${width} x ${height}, ${colorScheme}`, async ({page, server}) => {
       server.busy = true;
       const fits = async () => {
         const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
         assert.ok(wide <= room, `${wide} > ${room}`);
-        const out = await page.evaluate(() => [...document.querySelectorAll('button, textarea, input, h2, .figure, h3 span')].filter((one) => {
+        const out = await page.evaluate(() => [...document.querySelectorAll('button, textarea, input, h2, .figure, h3 span, dd, .foot, .readout')].filter((one) => {
           const box = one.getBoundingClientRect();
-          return box.width > 0 && (box.left < -1 || box.right > innerWidth + 1);
+          const room = one.closest('.legend, .gauge, section, header, main, dialog').getBoundingClientRect();
+          return box.width > 0 && (box.left < -1 || box.right > innerWidth + 1 || box.right > room.right + 1);
         }).map((one) => one.id || one.textContent));
         assert.deepEqual(out, []);
       };
