@@ -232,7 +232,7 @@ export class FakeServer {
     this.folder = folder;
     this.generations = new Map();
     this.asked = [];  // {method, path, headers, body} of everything but /status
-    Object.assign(this, {state: 'ready', reason: null, loading: null, busy: false, key: null, speed: 1, read: 39.1e12, worked: 0, lookedAt: Infinity,
+    Object.assign(this, {state: 'ready', reason: null, loading: null, garbled: false, busy: false, key: null, speed: 1, read: 39.1e12, worked: 0, lookedAt: Infinity,
                          started: Date.now() - 5_231_482});
   }
   async listen(port = 0) {
@@ -267,6 +267,7 @@ export class FakeServer {
     if (this.key && request.headers.authorization !== `Bearer ${this.key}`)
       return json(401, {error: {message: 'Authorization: expected "Bearer" and the API key of this server',
                                 type: 'invalid_request_error', param: null, code: 'invalid_api_key'}});
+    if (route === 'GET /status' && this.garbled) return json(200, {state: 'ready'});
     if (route === 'GET /status') return json(200, makeStatus(this, (Date.now() - this.started) / 1000));
     if (route === 'GET /v1/models') return json(200, {object: 'list', data: [{id: 'kimi-k3', object: 'model'}]});
     if (route === 'POST /v1/chat/completions') return this.chat(request, response, JSON.parse(body), json);

@@ -438,6 +438,14 @@ test('loading shows how far it is, draining and degraded say why', async ({page,
   await page.locator('#lamp[data-state="draining"]').waitFor();
 });
 
+test('a status that makes no sense does not end the asking', async ({page, server}) => {
+  await page.locator('#lamp[data-state="ready"]').waitFor();
+  server.garbled = true;
+  await sleep(1500);
+  Object.assign(server, {garbled: false, state: 'draining'});
+  await page.locator('#lamp[data-state="draining"]').waitFor();
+}, {mayComplain: /TypeError/});
+
 test('nothing is asked while nobody looks', async ({page}) => {
   await page.locator('#lamp[data-state="ready"]').waitFor();
   let asked = 0;

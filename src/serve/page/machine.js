@@ -175,7 +175,8 @@ const machine = {
 
   async poll() {
     for (;;) {
-      if (!document.hidden) await this.look();
+      // Whatever a server says, the next answer may be better.
+      if (!document.hidden) await this.look().catch((error) => console.error(error));
       await new Promise((resolve) => {
         const timer = setTimeout(resolve, document.hidden ? 3600000 : pollSeconds * 1000);
         this.wake = () => {
