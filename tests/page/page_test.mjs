@@ -2,14 +2,18 @@
 // against the server of the URL that is given. tests/page/run starts it.
 import assert from 'node:assert/strict';
 import {setTimeout as sleep} from 'node:timers/promises';
+
 import {content, ended, lastAnswer, launch, open, screenshot, send} from './browser.mjs';
 import {FakeServer} from './fake_server.mjs';
 
 const realBase = process.argv[2];
 const tests = [];
 // Those of `anyServer` need nothing of the fake one; they get as much time as a real model needs.
-const test = (name, run, options = {}) => tests.push({name, run, options: {anyServer: false, ...options}});
-const anyServer = {anyServer: true};
+const test = (name, run, options = {}) =>
+    tests.push({name, run, options: {anyServer: false, ...options}});
+const anyServer = {
+  anyServer: true
+};
 const patience = realBase ? 240000 : 10000;
 
 const text = async (locator) => (await locator.innerText()).trim().replaceAll('\u00a0', ' ');
@@ -24,8 +28,10 @@ async function eventually(check, milliseconds = 6000) {
     }
   }
 }
-const numbered = (word, count) => Array.from({length: count}, (_, i) => `${word}${i + 1}`).join(' ');
-const kept = (page) => page.evaluate(() => JSON.parse(localStorage.getItem('deltafin.conversation')));
+const numbered = (word, count) =>
+    Array.from({length: count}, (_, i) => `${word}${i + 1}`).join(' ');
+const kept = (page) =>
+    page.evaluate(() => JSON.parse(localStorage.getItem('deltafin.conversation')));
 
 // --- any server ---
 
@@ -61,7 +67,8 @@ test('what the server refuses is shown with what to do, and can be tried again',
 }, anyServer);
 
 test('the machine says what it is and that it is ready', async ({page}) => {
-  await eventually(async () => assert.match(await text(page.locator('#lamp')), /Ready|Degraded/), patience);
+  await eventually(
+      async () => assert.match(await text(page.locator('#lamp')), /Ready|Degraded/), patience);
   assert.match(await text(page.locator('#model-facts')), /\d+ layers · .*[MGT]B of weights/);
   assert.match(await text(page.locator('#memory-sum')), /in use of/);
   assert.ok((await page.locator('#strip > i').count()) > 0);
@@ -69,7 +76,11 @@ test('the machine says what it is and that it is ready', async ({page}) => {
 
 test('a reload during an answer loses nothing of it', async ({page, server}) => {
   await send(page, 'slow, please: count');
-  await content(page).getByText('word6').or(page.locator('.turn[data-state="done"]')).first().waitFor({timeout: patience});
+  await content(page)
+      .getByText('word6')
+      .or(page.locator('.turn[data-state="done"]'))
+      .first()
+      .waitFor({timeout: patience});
   await page.reload();
   await ended(page, 'done', patience);
   assert.notEqual(await text(content(page)), '');
@@ -83,7 +94,9 @@ test('a reload during an answer loses nothing of it', async ({page, server}) => 
 
 test('Stop ends an answer, keeps what came and tells the server', async ({page, server}) => {
   await send(page, 'endless: Write a very long story.');
-  await lastAnswer(page).locator('.thought, .content').filter({hasText: /\w/}).first().waitFor({timeout: patience});
+  await lastAnswer(page).locator('.thought, .content').filter({hasText: /\w/}).first().waitFor({
+    timeout: patience
+  });
   // A small model may be done before anybody could stop it.
   if (realBase && (await page.locator('.turn[data-state="done"]').count())) return;
   await page.click('#send.stop');
@@ -128,13 +141,21 @@ test('Markdown is shown as such, and no text of a model becomes markup', async (
   await send(page, 'What does the delta rule write?');
   await ended(page);
   const answer = content(page);
-  for (const [tag, count] of [['strong', 1], ['em', 1], ['ol > li', 3], ['ul > li', 3], ['figure.code', 1], ['table td', 6], ['h5', 1], ['blockquote', 1]])
+  for (const [tag, count] of [
+           ['strong', 1], ['em', 1], ['ol > li', 3], ['ul > li', 3], ['figure.code', 1],
+           ['table td', 6], ['h5', 1], ['blockquote', 1]])
     assert.equal(await answer.locator(tag).count(), count, tag);
-  assert.match(await answer.locator('figure pre').innerText(), /^\/\/ One decode step[^]*\n {2}state\[i\] = std::fma\(.*\n}$/);
+  assert.match(
+      await answer.locator('figure pre').innerText(),
+      /^\/\/ One decode step[^]*\n {2}state\[i\] = std::fma\(.*\n}$/);
   assert.equal(await answer.locator('img, script, iframe').count(), 0);
-  assert.deepEqual(await answer.locator('a').evaluateAll((links) => links.map((link) => [link.href, link.rel, link.target])),
-                   [['https://example.org/numerics', 'noopener noreferrer', '_blank']]);
-  assert.match(await answer.innerText(), /<img src=x onerror=[^]*\[this\]\(javascript:alert\(1\)\) is no link/);
+  assert.deepEqual(
+      await answer.locator('a').evaluateAll(
+          (links) => links.map((link) => [link.href, link.rel, link.target])),
+      [['https://example.org/numerics', 'noopener noreferrer', '_blank']]);
+  assert.match(
+      await answer.innerText(),
+      /<img src=x onerror=[^]*\[this\]\(javascript:alert\(1\)\) is no link/);
 });
 
 const markdownCases = [
@@ -150,22 +171,31 @@ const markdownCases = [
   ['- a\n\n- b', '<ul><li><p>a</p></li><li><p>b</p></li></ul>'],
   ['1. a\n\n   more\n2. b', '<ol><li><p>a</p><p>more</p></li><li><p>b</p></li></ol>'],
   ['> quoted\n> - a', '<blockquote><p>quoted</p><ul><li>a</li></ul></blockquote>'],
-  ['[a](https://x.org/b_(c)) https://y.org/d.', '<p><a href="https://x.org/b_(c)" target="_blank" rel="noopener noreferrer">a</a> ' +
-   '<a href="https://y.org/d" target="_blank" rel="noopener noreferrer">https://y.org/d</a>.</p>'],
-  ['[a](data:text/html,x) <b>&amp;</b>', '<p>[a](data:text/html,x) &lt;b&gt;&amp;amp;&lt;/b&gt;</p>'],
+  [
+    '[a](https://x.org/b_(c)) https://y.org/d.',
+    '<p><a href="https://x.org/b_(c)" target="_blank" rel="noopener noreferrer">a</a> ' +
+        '<a href="https://y.org/d" target="_blank" rel="noopener noreferrer">https://y.org/d</a>.</p>'
+  ],
+  [
+    '[a](data:text/html,x) <b>&amp;</b>',
+    '<p>[a](data:text/html,x) &lt;b&gt;&amp;amp;&lt;/b&gt;</p>'
+  ],
 ];
 test('Markdown cases', async ({page}) => {
-  const shown = await page.evaluate((sources) => sources.map((source) => {
-    const container = document.createElement('div');
-    showMarkdown(container, source);
-    return container.innerHTML;
-  }), markdownCases.map(([source]) => source));
+  const shown = await page.evaluate(
+      (sources) => sources.map((source) => {
+        const container = document.createElement('div');
+        showMarkdown(container, source);
+        return container.innerHTML;
+      }),
+      markdownCases.map(([source]) => source));
   assert.deepEqual(shown, markdownCases.map(([, html]) => html));
 });
 
 test('Markdown that comes piece by piece looks like the whole', async ({page}) => {
   const differing = await page.evaluate((sources) => {
-    const text = sources.join('\n\n') + '\n\n```js\nlet a;\n\n- no list\n```\n\n- a\n\n  ~~~\n  code\n  ~~~\n\nend';
+    const text = sources.join('\n\n') +
+        '\n\n```js\nlet a;\n\n- no list\n```\n\n- a\n\n  ~~~\n  code\n  ~~~\n\nend';
     const growing = document.createElement('div'), differing = [];
     for (let length = 0; length <= text.length; ++length) {
       const whole = document.createElement('div'), part = text.slice(0, length);
@@ -181,7 +211,8 @@ test('Markdown that comes piece by piece looks like the whole', async ({page}) =
 test('text that looks like endless Markdown is shown without delay', async ({page}) => {
   const milliseconds = await page.evaluate(() => {
     const from = performance.now();
-    for (const piece of ['**a ', '`', '[', '[a](', '_a', '- ', '> ', '\\n- ', '|-', '#', '~~~\n', ' - a\n'])
+    for (const piece
+             of ['**a ', '`', '[', '[a](', '_a', '- ', '> ', '\\n- ', '|-', '#', '~~~\n', ' - a\n'])
       showMarkdown(document.createElement('div'), piece.repeat(20000));
     return performance.now() - from;
   });
@@ -192,8 +223,10 @@ test('an answer is copied as the model wrote it', async ({page}) => {
   await send(page, 'What does the delta rule write?');
   await ended(page);
   await lastAnswer(page).locator('.meta .copy').click();
-  await eventually(async () => assert.match(await page.evaluate(() => navigator.clipboard.readText()),
-                                            /^The \*\*delta rule\*\*[^]*after a million\.$/));
+  await eventually(
+      async () => assert.match(
+          await page.evaluate(() => navigator.clipboard.readText()),
+          /^The \*\*delta rule\*\*[^]*after a million\.$/));
 });
 
 test('Escape stops, Shift+Enter begins a line, Enter sends', async ({page, server}) => {
@@ -212,24 +245,32 @@ test('a request has an id of its own and asks for a stream with usage', async ({
   await send(page, 'Hello');
   await ended(page);
   const {headers, body} = server.asked.find((one) => one.method === 'POST');
-  assert.match(headers['x-request-id'], /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  assert.deepEqual(JSON.parse(body), {model: 'kimi-k3', messages: [{role: 'user', content: 'Hello'}], stream: true,
-                                      stream_options: {include_usage: true}});
+  assert.match(
+      headers['x-request-id'],
+      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.deepEqual(JSON.parse(body), {
+    model: 'kimi-k3',
+    messages: [{role: 'user', content: 'Hello'}],
+    stream: true,
+    stream_options: {include_usage: true}
+  });
 });
 
-test('the next turn has the last one with its reasoning, but no question that failed', async ({page, server}) => {
-  await send(page, 'What does the delta rule write?');
-  await ended(page);
-  await send(page, 'full now');
-  await ended(page, 'failed');
-  await send(page, 'Hello again');
-  await ended(page);
-  const {messages} = JSON.parse(server.asked.at(-1).body);
-  assert.deepEqual(messages.map((one) => one.role), ['user', 'assistant', 'user']);
-  assert.match(messages[1].reasoning_content, /^The user asks/);
-  assert.match(messages[1].content, /^The \*\*delta/);
-  assert.equal(messages[2].content, 'Hello again');
-});
+test(
+    'the next turn has the last one with its reasoning, but no question that failed',
+    async ({page, server}) => {
+      await send(page, 'What does the delta rule write?');
+      await ended(page);
+      await send(page, 'full now');
+      await ended(page, 'failed');
+      await send(page, 'Hello again');
+      await ended(page);
+      const {messages} = JSON.parse(server.asked.at(-1).body);
+      assert.deepEqual(messages.map((one) => one.role), ['user', 'assistant', 'user']);
+      assert.match(messages[1].reasoning_content, /^The user asks/);
+      assert.match(messages[1].content, /^The \*\*delta/);
+      assert.equal(messages[2].content, 'Hello again');
+    });
 
 test('a connection that breaks is taken up again where it broke', async ({page, server}) => {
   await send(page, 'breaking news');
@@ -251,7 +292,8 @@ test('an error in the middle keeps what came before it', async ({page}) => {
 test('a full server says when to try again', async ({page}) => {
   await send(page, 'full house');
   await ended(page, 'failed');
-  assert.match(await text(page.locator('.error')), /64 requests wait already\. Wait 30 s, then try again\./);
+  assert.match(
+      await text(page.locator('.error')), /64 requests wait already\. Wait 30 s, then try again\./);
 });
 
 test('a setting that the server refuses leads to the settings', async ({page}) => {
@@ -298,13 +340,26 @@ test('an answer that the server no longer has keeps what had arrived', async ({p
 
 test('what does not fit into storage is dropped from the oldest on', async ({page}) => {
   await page.evaluate(() => {
-    const answer = () => ({id: 'x', state: 'done', events: 1, content: 'answer '.repeat(60000), reasoning: '', started: 0, ended: 1});
-    localStorage.setItem('deltafin.conversation', JSON.stringify({id: 'a', turns: ['one', 'two', 'three', 'four'].map((user) => ({user, answer: answer()}))}));
+    const answer = () => ({
+      id: 'x',
+      state: 'done',
+      events: 1,
+      content: 'answer '.repeat(60000),
+      reasoning: '',
+      started: 0,
+      ended: 1
+    });
+    localStorage.setItem('deltafin.conversation', JSON.stringify({
+      id: 'a',
+      turns: ['one', 'two', 'three', 'four'].map((user) => ({user, answer: answer()}))
+    }));
   });
   await page.reload();
   await send(page, 'Hello');
   await ended(page);
-  await eventually(async () => assert.deepEqual((await kept(page)).turns.map((turn) => turn.user), ['two', 'three', 'four', 'Hello']));
+  await eventually(
+      async () => assert.deepEqual(
+          (await kept(page)).turns.map((turn) => turn.user), ['two', 'three', 'four', 'Hello']));
   await page.reload();
   assert.equal(await page.locator('#dropped').isVisible(), true);
 });
@@ -323,8 +378,9 @@ test('a second page of the browser shows the same conversation', async ({page, c
 test('what an answer cost is told, with the seed that makes it again', async ({page}) => {
   await send(page, 'What does the delta rule write?');
   await ended(page);
-  assert.match(await text(page.locator('.meta')),
-               /^2,048 prompt tokens, 1,536 known · \d+ generated, \d+ of them reasoning · first after [\d.]+ s · [\d.]+ tokens\/s · seed 12345678901234567890/);
+  assert.match(
+      await text(page.locator('.meta')),
+      /^2,048 prompt tokens, 1,536 known · \d+ generated, \d+ of them reasoning · first after [\d.]+ s · [\d.]+ tokens\/s · seed 12345678901234567890/);
 });
 
 test('an answer that ended at max tokens says so', async ({page}) => {
@@ -335,7 +391,10 @@ test('an answer that ended at max tokens says so', async ({page}) => {
 
 // --- settings ---
 
-test('settings are sent, survive a reload, and wrong ones are not saved', async ({page, server}) => {
+test('settings are sent, survive a reload, and wrong ones are not saved', async ({
+                                                                            page,
+                                                                            server
+                                                                          }) => {
   await page.click('#open-settings');
   await page.fill('[name=top_p]', '7');
   await page.click('#settings-form .send');
@@ -345,18 +404,22 @@ test('settings are sent, survive a reload, and wrong ones are not saved', async 
   await page.fill('[name=top_p]', '0.95');
   await page.fill('[name=max_tokens]', '4096');
   await page.fill('[name=seed]', '18446744073709551616');
-  assert.match(await text(page.locator('label:has([name=seed])')), /From 0 to 18446744073709551615/);
+  assert.match(
+      await text(page.locator('label:has([name=seed])')), /From 0 to 18446744073709551615/);
   await page.fill('[name=seed]', '18446744073709551615');
   await page.fill('[name=system]', 'Be exact.');
   await page.selectOption('[name=reasoning_effort]', 'high');
   await screenshot(page, 'settings');
   await page.click('#settings-form .send');
   await page.reload();
-  assert.equal(await text(page.locator('#in-effect')), 'system prompt, temperature 0.6, top p 0.95, max tokens 4096, effort high, seed 18446744073709551615');
+  assert.equal(
+      await text(page.locator('#in-effect')),
+      'system prompt, temperature 0.6, top p 0.95, max tokens 4096, effort high, seed 18446744073709551615');
   await send(page, 'Hello');
   await ended(page);
   const body = JSON.parse(server.asked.at(-1).body);
-  assert.deepEqual(body.messages, [{role: 'system', content: 'Be exact.'}, {role: 'user', content: 'Hello'}]);
+  assert.deepEqual(
+      body.messages, [{role: 'system', content: 'Be exact.'}, {role: 'user', content: 'Hello'}]);
   const {temperature, top_p, max_tokens, reasoning_effort} = body;
   assert.deepEqual([temperature, top_p, max_tokens, reasoning_effort], [0.6, 0.95, 4096, 'high']);
   assert.match(server.asked.at(-1).body, /"seed":18446744073709551615}$/);
@@ -393,10 +456,13 @@ test('colours follow the system, or what was chosen', async ({page}) => {
 
 test('the layer that is computed is lit, and moves', async ({page, server}) => {
   server.busy = true;
-  const lit = () => page.locator('#strip > i').evaluateAll((all) => all.findIndex((one) => one.classList.contains('lit')));
+  const lit = () =>
+      page.locator('#strip > i')
+          .evaluateAll((all) => all.findIndex((one) => one.classList.contains('lit')));
   await eventually(async () => assert.ok((await lit()) >= 0));
   const first = await lit();
-  assert.match(await text(page.locator('#doing')), /^(Reading 512 prompt tokens|Generating 3 answers)$/);
+  assert.match(
+      await text(page.locator('#doing')), /^(Reading 512 prompt tokens|Generating 3 answers)$/);
   await eventually(async () => assert.notEqual(await lit(), first));
   assert.equal(await page.locator('#strip > i').count(), 93);
 });
@@ -419,7 +485,9 @@ test('each layer tells its experts to pointer and keyboard', async ({page}) => {
   await page.click('[data-span=start]');
   await page.focus('#strip');
   await page.keyboard.press('End');
-  assert.match(await text(page.locator('#readout')), /^Layer 92: [\d,]+ from memory, [\d,]+ read, [\d.]+ GB$/);
+  assert.match(
+      await text(page.locator('#readout')),
+      /^Layer 92: [\d,]+ from memory, [\d,]+ read, [\d.]+ GB$/);
   await page.keyboard.press('Home');
   assert.equal(await text(page.locator('#readout')), 'Layer 0: no experts used');
   await page.hover('#strip', {position: {x: 100, y: 40}});
@@ -431,7 +499,11 @@ test('loading shows how far it is, draining and degraded say why', async ({page,
   await page.getByText('Loading 42 %').first().waitFor();
   assert.equal(await page.locator('#loading').getAttribute('aria-valuenow'), '42');
   await screenshot(page, 'loading');
-  Object.assign(server, {loading: null, state: 'degraded', reason: 'The state directory is full: answers are not kept over a restart.'});
+  Object.assign(server, {
+    loading: null,
+    state: 'degraded',
+    reason: 'The state directory is full: answers are not kept over a restart.'
+  });
   await page.locator('#lamp[data-state="degraded"]').waitFor();
   assert.match(await text(page.locator('#reason')), /state directory is full/);
   Object.assign(server, {state: 'draining', reason: null});
@@ -493,14 +565,20 @@ test('everything can be reached by keyboard, has a name, and shows where it is',
     const one = await page.evaluate(() => {
       const at = document.activeElement, style = getComputedStyle(at);
       const name = at.getAttribute('aria-label') || at.labels?.[0]?.textContent || at.textContent;
-      return at === document.body ? null : {id: at.id || at.dataset.span || at.className, name: name.trim(), outline: style.outlineStyle};
+      return at === document.body ? null : {
+        id: at.id || at.dataset.span || at.className,
+        name: name.trim(),
+        outline: style.outlineStyle
+      };
     });
     if (!one) break;
     assert.notEqual(one.name, '', `${one.id} has no name`);
     assert.equal(one.outline, 'solid', `${one.id} does not show that it has the focus`);
     reached.push(one.id);
   }
-  for (const id of ['theme', 'new-chat', 'open-settings', 'message', 'in-effect', 'send', 'strip', 'minute', 'start'])
+  for (const id
+           of ['theme', 'new-chat', 'open-settings', 'message', 'in-effect', 'send', 'strip',
+               'minute', 'start'])
     assert.ok(reached.includes(id), `${id} was not reached, only ${reached}`);
 });
 
@@ -511,8 +589,11 @@ test('text has contrast in both colours', async ({page}) => {
     await page.emulateMedia({colorScheme});
     const weak = await page.evaluate(() => {
       const parse = (colour) => colour.match(/[\d.]+/g).map(Number);
-      const luminance = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+      const luminance =
+          ([r, g,
+            b]) => [r, g, b]
+                       .map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+                       .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
       const backgroundOf = (one) => {
         for (; one; one = one.parentElement) {
           const colour = parse(getComputedStyle(one).backgroundColor);
@@ -523,9 +604,11 @@ test('text has contrast in both colours', async ({page}) => {
       for (const one of document.querySelectorAll('body *')) {
         const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
         if (!own || !one.checkVisibility({opacityProperty: true})) continue;
-        const [a, b] = [luminance(parse(getComputedStyle(one).color)), luminance(backgroundOf(one))];
+        const [a, b] =
+            [luminance(parse(getComputedStyle(one).color)), luminance(backgroundOf(one))];
         const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < 4.5) weak.push(`${one.tagName} "${one.textContent.trim().slice(0, 30)}" ${ratio.toFixed(2)}`);
+        if (ratio < 4.5)
+          weak.push(`${one.tagName} "${one.textContent.trim().slice(0, 30)}" ${ratio.toFixed(2)}`);
       }
       return weak;
     });
@@ -537,21 +620,32 @@ test('nothing moves for those who asked for that', async ({page, server}) => {
   server.loading = 0.5;
   await page.emulateMedia({reducedMotion: 'reduce'});
   await page.locator('#lamp[data-state="loading"]').waitFor();
-  assert.equal(await page.locator('#lamp i').evaluate((one) => getComputedStyle(one).animationName), 'none');
+  assert.equal(
+      await page.locator('#lamp i').evaluate((one) => getComputedStyle(one).animationName), 'none');
 });
 
-for (const [size, width, height] of [['desk', 1440, 900], ['laptop', 1280, 800], ['tablet', 834, 1112], ['phone', 390, 844], ['small', 320, 640]]) {
+for (const [size, width, height] of [
+         ['desk', 1440, 900], ['laptop', 1280, 800], ['tablet', 834, 1112], ['phone', 390, 844],
+         ['small', 320, 640]]) {
   for (const colorScheme of ['light', 'dark']) {
     test(`it fits ${width} x ${height}, ${colorScheme}`, async ({page, server}) => {
       server.busy = true;
       const fits = async () => {
-        const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        const [wide, room] =
+            await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
         assert.ok(wide <= room, `${wide} > ${room}`);
-        const out = await page.evaluate(() => [...document.querySelectorAll('button, textarea, input, h2, .figure, h3 span, dd, .foot, .readout')].filter((one) => {
-          const box = one.getBoundingClientRect();
-          const room = one.closest('.legend, .gauge, section, header, main, dialog').getBoundingClientRect();
-          return box.width > 0 && (box.left < -1 || box.right > innerWidth + 1 || box.right > room.right + 1);
-        }).map((one) => one.id || one.textContent));
+        const out = await page.evaluate(
+            () => [...document.querySelectorAll(
+                       'button, textarea, input, h2, .figure, h3 span, dd, .foot, .readout')]
+                      .filter((one) => {
+                        const box = one.getBoundingClientRect();
+                        const room = one.closest('.legend, .gauge, section, header, main, dialog')
+                                         .getBoundingClientRect();
+                        return box.width > 0 &&
+                            (box.left < -1 || box.right > innerWidth + 1 ||
+                             box.right > room.right + 1);
+                      })
+                      .map((one) => one.id || one.textContent));
         assert.deepEqual(out, []);
       };
       await page.locator('#lamp[data-state="ready"]').waitFor();
@@ -571,7 +665,10 @@ for (const [size, width, height] of [['desk', 1440, 900], ['laptop', 1280, 800],
       await page.click('#open-settings');
       await fits();
       assert.equal(await page.locator('#settings .send').isVisible(), true);
-    }, {browser: {viewport: {width, height}, colorScheme, isMobile: width < 800, hasTouch: width < 800}});
+    }, {
+      browser:
+          {viewport: {width, height}, colorScheme, isMobile: width < 800, hasTouch: width < 800}
+    });
   }
 }
 
@@ -598,7 +695,8 @@ for (const {name, run, options} of tests) {
   } catch (error) {
     ++failed;
     // Without the log of the browser's driver.
-    console.log(`FAILED  ${name}: ${error.message.split('\nCall log:')[0].replaceAll('\n', '\n        ')}`);
+    console.log(
+        `FAILED  ${name}: ${error.message.split('\nCall log:')[0].replaceAll('\n', '\n        ')}`);
     for (const fault of opened?.faults ?? []) console.log(`        ${fault}`);
     if (opened) await screenshot(opened.page, `failed-${failed}`).catch(() => {});
   }

@@ -1,4 +1,4 @@
-"use strict";
+'use strict';
 // The chat: what is shown of the conversation, and what is done with it.
 
 // --- one turn ---
@@ -7,41 +7,44 @@ class TurnView {
   // `act` is called with the name of an action and the turn.
   constructor(turn, act) {
     this.turn = turn;
-    this.question = element("div", {class: "question"}, turn.user);
-    this.thought = element("div", {class: "thought", tabindex: -1});
-    this.thoughtTitle = element("span");
-    this.reasoning = element("details", {class: "reasoning", hidden: true},
-                             element("summary", {}, this.thoughtTitle), this.thought);
+    this.question = element('div', {class: 'question'}, turn.user);
+    this.thought = element('div', {class: 'thought', tabindex: -1});
+    this.thoughtTitle = element('span');
+    this.reasoning = element(
+        'details', {class: 'reasoning', hidden: true}, element('summary', {}, this.thoughtTitle),
+        this.thought);
     // Once it was opened or closed by hand, it stays so.
-    this.reasoning.firstChild.addEventListener("click", () => (this.touched = true));
-    this.progressText = element("span");
-    this.progressClock = element("span");
-    this.progressBar = element("i");
-    this.progress = element("div", {class: "progress", hidden: true},
-                            element("p", {}, this.progressText, this.progressClock),
-                            element("div", {class: "bar"}, this.progressBar));
-    this.content = element("div", {class: "content"});
-    this.trouble = element("p", {class: "trouble", hidden: true});
-    this.error = element("div", {class: "error", role: "alert", hidden: true});
-    this.meta = element("div", {class: "meta"});
-    this.answer = element("article", {class: "answer", "aria-label": "Answer"}, this.progress, this.reasoning, this.content,
-                          this.trouble, this.error, this.meta);
-    this.root = element("div", {class: "turn"}, this.question, this.answer);
+    this.reasoning.firstChild.addEventListener('click', () => (this.touched = true));
+    this.progressText = element('span');
+    this.progressClock = element('span');
+    this.progressBar = element('i');
+    this.progress = element(
+        'div', {class: 'progress', hidden: true},
+        element('p', {}, this.progressText, this.progressClock),
+        element('div', {class: 'bar'}, this.progressBar));
+    this.content = element('div', {class: 'content'});
+    this.trouble = element('p', {class: 'trouble', hidden: true});
+    this.error = element('div', {class: 'error', role: 'alert', hidden: true});
+    this.meta = element('div', {class: 'meta'});
+    this.answer = element(
+        'article', {class: 'answer', 'aria-label': 'Answer'}, this.progress, this.reasoning,
+        this.content, this.trouble, this.error, this.meta);
+    this.root = element('div', {class: 'turn'}, this.question, this.answer);
     this.act = act;
     this.update();
   }
 
   update() {
-    const {answer} = this.turn, running = answer.state === "running";
+    const {answer} = this.turn, running = answer.state === 'running';
     this.root.dataset.state = answer.state;
-    this.root.classList.toggle("void", isVoid(this.turn));
+    this.root.classList.toggle('void', isVoid(this.turn));
     // Read out when it is whole, not word by word.
-    this.answer.setAttribute("aria-busy", String(running));
+    this.answer.setAttribute('aria-busy', String(running));
     this.showProgress(answer, running);
     this.showReasoning(answer, running);
     showMarkdown(this.content, answer.content);
     this.trouble.hidden = !answer.trouble;
-    setText(this.trouble, answer.trouble ?? "");
+    setText(this.trouble, answer.trouble ?? '');
     if (!running && !this.ended) {
       this.ended = true;
       this.showEnd(answer);
@@ -60,12 +63,14 @@ class TurnView {
     this.progress.hidden = !reading;
     if (!reading) return;
     const {progress} = answer;
-    let text = "Waiting for the server";
+    let text = 'Waiting for the server';
     if (progress?.queued !== undefined)
-      text = progress.queued ? `Waiting behind ${countText(progress.queued, "request")}` : "Next in the queue";
+      text = progress.queued ? `Waiting behind ${countText(progress.queued, 'request')}` :
+                               'Next in the queue';
     else if (progress)
-      text = `Reading the prompt: ${wholeText(progress.done)} of ${countText(progress.total, "token")}` +
-             (progress.eta ? `, about ${durationText(progress.eta)} more` : "");
+      text = `Reading the prompt: ${wholeText(progress.done)} of ${
+                 countText(progress.total, 'token')}` +
+          (progress.eta ? `, about ${durationText(progress.eta)} more` : '');
     setText(this.progressText, text);
     setText(this.progressClock, clockText((Date.now() - answer.started) / 1000));
     const part = progress?.total ? progress.done / progress.total : 0;
@@ -77,36 +82,55 @@ class TurnView {
     this.reasoning.hidden = !answer.reasoning;
     if (!answer.reasoning) return;
     const thinking = running && !answer.content;
-    const seconds = ((thinking ? Date.now() : answer.thinking_ended ?? Date.now()) - (answer.reading_ended ?? answer.started)) / 1000;
-    setText(this.thoughtTitle, thinking ? `Thinking · ${clockText(seconds)}`
-                               : answer.attached ? "Reasoning" : `Thought for ${durationText(seconds)}`);
-    this.reasoning.classList.toggle("live", thinking);
+    const seconds = ((thinking ? Date.now() : answer.thinking_ended ?? Date.now()) -
+                     (answer.reading_ended ?? answer.started)) /
+        1000;
+    setText(
+        this.thoughtTitle,
+        thinking ? `Thinking · ${clockText(seconds)}` :
+            answer.attached ? 'Reasoning' :
+                              `Thought for ${durationText(seconds)}`);
+    this.reasoning.classList.toggle('live', thinking);
     if (!this.touched) this.reasoning.open = thinking;
-    const atEnd = this.thought.scrollHeight - this.thought.scrollTop - this.thought.clientHeight < 40;
+    const atEnd =
+        this.thought.scrollHeight - this.thought.scrollTop - this.thought.clientHeight < 40;
     // More of the same text: appended, so that a selection stays.
-    const node = this.thought.firstChild ?? this.thought.appendChild(document.createTextNode(""));
-    if (answer.reasoning.startsWith(node.data)) node.appendData(answer.reasoning.slice(node.data.length));
-    else node.data = answer.reasoning;
+    const node = this.thought.firstChild ?? this.thought.appendChild(document.createTextNode(''));
+    if (answer.reasoning.startsWith(node.data))
+      node.appendData(answer.reasoning.slice(node.data.length));
+    else
+      node.data = answer.reasoning;
     if (thinking && atEnd) this.thought.scrollTop = this.thought.scrollHeight;
   }
 
   showEnd(answer) {
     const facts = answerFacts(answer);
-    if (answer.state === "stopped") facts.unshift("Stopped");
-    if (answer.finish === "length") facts.unshift("Cut off at max tokens");
-    if (answer.state === "done" && !answer.content) facts.unshift(answer.reasoning ? "Ended before an answer began" : "An empty answer");
-    this.meta.replaceChildren(element("span", {}, facts.join(" · ")));
+    if (answer.state === 'stopped') facts.unshift('Stopped');
+    if (answer.finish === 'length') facts.unshift('Cut off at max tokens');
+    if (answer.state === 'done' && !answer.content)
+      facts.unshift(answer.reasoning ? 'Ended before an answer began' : 'An empty answer');
+    this.meta.replaceChildren(element('span', {}, facts.join(' · ')));
     if (answer.content) this.meta.append(copyButton(() => answer.content));
     const {error} = answer;
     this.error.hidden = !error;
     if (error) {
-      const names = {again: "Try again", edit: "Edit message", key: "Enter API key", settings: "Open settings"};
-      const buttons = [error.action, error.action !== "again" && "again"].filter(Boolean).map((action) => {
-        const button = element("button", {type: "button"}, names[action]);
-        button.addEventListener("click", () => this.act(action, this.turn));
-        return button;
-      });
-      this.error.replaceChildren(element("p", {}, element("strong", {}, error.message.replace(/[.!?]?$/, ".")), ` ${error.advice}`), ...buttons);
+      const names = {
+        again: 'Try again',
+        edit: 'Edit message',
+        key: 'Enter API key',
+        settings: 'Open settings'
+      };
+      const buttons =
+          [error.action, error.action !== 'again' && 'again'].filter(Boolean).map((action) => {
+            const button = element('button', {type: 'button'}, names[action]);
+            button.addEventListener('click', () => this.act(action, this.turn));
+            return button;
+          });
+      this.error.replaceChildren(
+          element(
+              'p', {}, element('strong', {}, error.message.replace(/[.!?]?$/, '.')),
+              ` ${error.advice}`),
+          ...buttons);
     }
   }
 }
@@ -116,13 +140,16 @@ function answerFacts(answer) {
   const {usage} = answer, facts = [];
   if (!usage) return facts;
   const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
-  facts.push(`${countText(usage.prompt_tokens, "prompt token")}${cached ? `, ${wholeText(cached)} known` : ""}`);
+  facts.push(`${countText(usage.prompt_tokens, 'prompt token')}${
+      cached ? `, ${wholeText(cached)} known` : ''}`);
   const reasoning = usage.completion_tokens_details?.reasoning_tokens ?? 0;
-  facts.push(`${wholeText(usage.completion_tokens)} generated${reasoning ? `, ${wholeText(reasoning)} of them reasoning` : ""}`);
+  facts.push(`${wholeText(usage.completion_tokens)} generated${
+      reasoning ? `, ${wholeText(reasoning)} of them reasoning` : ''}`);
   if (!answer.attached && answer.reading_ended) {
     facts.push(`first after ${durationText((answer.reading_ended - answer.started) / 1000)}`);
     const seconds = (answer.ended - answer.reading_ended) / 1000;
-    if (usage.completion_tokens > 1 && seconds > 0.05) facts.push(`${rateText((usage.completion_tokens - 1) / seconds)} tokens/s`);
+    if (usage.completion_tokens > 1 && seconds > 0.05)
+      facts.push(`${rateText((usage.completion_tokens - 1) / seconds)} tokens/s`);
   }
   if (answer.seed) facts.push(`seed ${answer.seed}`);
   return facts;
@@ -136,38 +163,40 @@ const chat = {
   modelId: null,
 
   start() {
-    this.scroll = find("scroll");
-    this.log = find("log");
-    this.message = find("message");
-    this.send = find("send");
+    this.scroll = find('scroll');
+    this.log = find('log');
+    this.message = find('message');
+    this.send = find('send');
 
-    find("composer").addEventListener("submit", (event) => {
+    find('composer').addEventListener('submit', (event) => {
       event.preventDefault();
-      if (this.generation) this.stop();
-      else this.sendMessage();
+      if (this.generation)
+        this.stop();
+      else
+        this.sendMessage();
     });
-    this.message.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    this.message.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       if (!this.generation) this.sendMessage();
     });
-    this.message.addEventListener("input", () => this.fitMessage());
-    document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.generation && !find("settings").open) this.stop();
+    this.message.addEventListener('input', () => this.fitMessage());
+    document.addEventListener('keydown', (event) => {
+      if (event.key === 'Escape' && this.generation && !find('settings').open) this.stop();
     });
-    find("new-chat").addEventListener("click", () => this.clear());
-    find("latest").addEventListener("click", () => this.toEnd());
-    this.scroll.addEventListener("scroll", () => this.noteScroll());
-    addEventListener("pagehide", () => this.generation && conversation.save());
-    addEventListener("storage", (event) => {
-      if (event.key === "deltafin.conversation") this.mirror();
+    find('new-chat').addEventListener('click', () => this.clear());
+    find('latest').addEventListener('click', () => this.toEnd());
+    this.scroll.addEventListener('scroll', () => this.noteScroll());
+    addEventListener('pagehide', () => this.generation && conversation.save());
+    addEventListener('storage', (event) => {
+      if (event.key === 'deltafin.conversation') this.mirror();
     });
-    document.addEventListener("visibilitychange", () => this.showRunning());
+    document.addEventListener('visibilitychange', () => this.showRunning());
     setInterval(() => this.tick(), 1000);
 
     this.restore();
     const last = conversation.turns.at(-1);
-    if (last?.answer.state === "running") {
+    if (last?.answer.state === 'running') {
       last.answer.attached = true;
       this.follow(last, async () => null);
     }
@@ -178,11 +207,13 @@ const chat = {
     this.showAll();
     this.toEnd();
   },
-  // Another page of this server wrote the conversation. Unless it began a new one, the page in which an
-  // answer runs knows best.
+  // Another page of this server wrote the conversation. Unless it began a new one, the page in
+  // which an answer runs knows best.
   mirror() {
-    if (!this.generation) this.restore();
-    else if (storage.read("conversation")?.id !== conversation.id) location.reload();
+    if (!this.generation)
+      this.restore();
+    else if (storage.read('conversation')?.id !== conversation.id)
+      location.reload();
   },
 
   // --- what the user does ---
@@ -190,7 +221,7 @@ const chat = {
   sendMessage() {
     const text = this.message.value.trim();
     if (!text) return;
-    this.message.value = "";
+    this.message.value = '';
     this.fitMessage();
     this.ask(text);
   },
@@ -201,8 +232,13 @@ const chat = {
     conversation.save();
     this.showAll();
     this.toEnd();
-    const fields = {messages: conversation.messages(), stream: true, stream_options: {include_usage: true}};
-    this.follow(turn, async () => settings.request({model: (await this.model()) ?? undefined, ...fields}));
+    const fields = {
+      messages: conversation.messages(),
+      stream: true,
+      stream_options: {include_usage: true}
+    };
+    this.follow(
+        turn, async () => settings.request({model: (await this.model()) ?? undefined, ...fields}));
   },
 
   stop() {
@@ -217,11 +253,11 @@ const chat = {
   },
 
   act(action, turn) {
-    if (action === "settings") return settings.open(turn.answer.error.param);
-    if (action === "key") return settings.open("key");
+    if (action === 'settings') return settings.open(turn.answer.error.param);
+    if (action === 'key') return settings.open('key');
     if (this.generation) return;
     conversation.turns.splice(conversation.turns.indexOf(turn), 1);
-    if (action === "again") return this.ask(turn.user);
+    if (action === 'again') return this.ask(turn.user);
     conversation.save();
     this.showAll();
     this.message.value = turn.user;
@@ -234,7 +270,7 @@ const chat = {
   async model() {
     if (this.modelId) return this.modelId;
     try {
-      const response = await fetch("/v1/models", {headers: settings.headers()});
+      const response = await fetch('/v1/models', {headers: settings.headers()});
       this.modelId = (await response.json()).data[0].id;
     } catch {
       // The request itself will say what is wrong.
@@ -245,7 +281,7 @@ const chat = {
   // `makeBody` gives what to ask for, or null for an answer that was asked for already.
   async follow(turn, makeBody) {
     const {answer} = turn, view = this.views.get(turn);
-    let frame = 0, saved = 0, stage = "";
+    let frame = 0, saved = 0, stage = '';
     const changed = () => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
@@ -255,7 +291,10 @@ const chat = {
         saved = Date.now();
         conversation.save();
       }
-      const now = answer.content ? "Answering" : answer.reasoning ? "Thinking" : answer.progress ? "Reading the prompt" : "";
+      const now = answer.content ? 'Answering' :
+          answer.reasoning       ? 'Thinking' :
+          answer.progress        ? 'Reading the prompt' :
+                                   '';
       if (now !== stage) this.announce((stage = now));
     };
     const generation = (this.generation = new Generation(answer, changed));
@@ -267,12 +306,12 @@ const chat = {
     if (this.generation === generation) this.generation = null;
     conversation.save();
     this.showRunning();
-    this.announce({done: "The answer is complete", stopped: "Stopped", failed: ""}[answer.state]);
+    this.announce({done: 'The answer is complete', stopped: 'Stopped', failed: ''}[answer.state]);
   },
 
   tick() {
     const turn = conversation.turns.at(-1);
-    if (this.generation && turn?.answer.state === "running") this.views.get(turn).tick();
+    if (this.generation && turn?.answer.state === 'running') this.views.get(turn).tick();
   },
 
   // --- what is shown ---
@@ -290,27 +329,27 @@ const chat = {
       this.views.set(turn, view);
       this.log.append(view.root);
     }
-    find("welcome").hidden = turns.length > 0;
-    find("dropped").hidden = !conversation.dropped;
+    find('welcome').hidden = turns.length > 0;
+    find('dropped').hidden = !conversation.dropped;
   },
 
   showRunning() {
     const running = Boolean(this.generation);
-    setText(this.send, running ? "Stop" : "Send");
-    this.send.classList.toggle("stop", running);
+    setText(this.send, running ? 'Stop' : 'Send');
+    this.send.classList.toggle('stop', running);
     // A tab behind others tells when it is worth looking.
     const answered = document.hidden && (this.answeredUnseen ||= this.wasRunning && !running);
     this.answeredUnseen &&= document.hidden;
     this.wasRunning = running;
-    document.title = running ? "… deltafin" : answered ? "✓ deltafin" : "deltafin";
+    document.title = running ? '… deltafin' : answered ? '✓ deltafin' : 'deltafin';
   },
 
   announce(text) {
-    if (text) setText(find("announce"), text);
+    if (text) setText(find('announce'), text);
   },
 
   fitMessage() {
-    this.message.style.height = "auto";
+    this.message.style.height = 'auto';
     this.message.style.height = `${this.message.scrollHeight}px`;
   },
 
@@ -326,10 +365,12 @@ const chat = {
   keepingEnd(change) {
     const wasAtEnd = this.isAtEnd();
     change();
-    if (wasAtEnd) this.toEnd();
-    else this.noteScroll();
+    if (wasAtEnd)
+      this.toEnd();
+    else
+      this.noteScroll();
   },
   noteScroll() {
-    find("latest").hidden = this.isAtEnd();
+    find('latest').hidden = this.isAtEnd();
   },
 };

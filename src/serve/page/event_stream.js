@@ -1,11 +1,11 @@
-"use strict";
+'use strict';
 // Server-sent events out of the body of a response.
 
-// Yields {data} for each event and {comment} for each line that begins with a colon, in order. Ends with
-// the body; throws when the connection breaks.
+// Yields {data} for each event and {comment} for each line that begins with a colon, in order. Ends
+// with the body; throws when the connection breaks.
 async function* readEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "", data = [];
+  let rest = '', data = [];
   try {
     for (;;) {
       const {value, done} = await reader.read();
@@ -15,13 +15,13 @@ async function* readEvents(body) {
       const lines = rest.split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop();
       for (const line of lines) {
-        if (line === "") {
-          if (data.length) yield {data: data.join("\n")};
+        if (line === '') {
+          if (data.length) yield {data: data.join('\n')};
           data = [];
-        } else if (line[0] === ":") {
+        } else if (line[0] === ':') {
           yield {comment: line.slice(1).trim()};
-        } else if (line.startsWith("data:")) {
-          data.push(line.slice(line[5] === " " ? 6 : 5));
+        } else if (line.startsWith('data:')) {
+          data.push(line.slice(line[5] === ' ' ? 6 : 5));
         }
       }
     }
@@ -46,6 +46,6 @@ class Refusal extends Error {
     } catch {
       // No JSON: something between us and the server answered.
     }
-    return new Refusal(response.status, error, Number(response.headers.get("Retry-After")) || null);
+    return new Refusal(response.status, error, Number(response.headers.get('Retry-After')) || null);
   }
 }

@@ -1,5 +1,6 @@
-"use strict";
-// One answer: from the request that asks for it to its end, through as many connections as that takes.
+'use strict';
+// One answer: from the request that asks for it to its end, through as many connections as that
+// takes.
 //
 // An answer is plain data, so that it can be kept:
 //   id          the X-Request-Id that we gave it
@@ -20,10 +21,19 @@ function newRequestId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
   bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  return [...bytes].map((byte, i) => ([4, 6, 8, 10].includes(i) ? "-" : "") + byte.toString(16).padStart(2, "0")).join("");
+  return [...bytes]
+      .map((byte, i) => ([4, 6, 8, 10].includes(i) ? '-' : '') + byte.toString(16).padStart(2, '0'))
+      .join('');
 }
 
-const newAnswer = () => ({id: newRequestId(), state: "running", events: 0, content: "", reasoning: "", started: Date.now()});
+const newAnswer = () => ({
+  id: newRequestId(),
+  state: 'running',
+  events: 0,
+  content: '',
+  reasoning: '',
+  started: Date.now()
+});
 
 class Generation {
   // `changed` is called after every change of `answer`.
@@ -33,36 +43,40 @@ class Generation {
     this.connection = null;
   }
 
-  // Asks for it with `body`, JSON, or with null goes on where `answer` is. Returns when it has ended. However often a
-  // connection breaks: the server computes it to its end, and stop() is the way out.
+  // Asks for it with `body`, JSON, or with null goes on where `answer` is. Returns when it has
+  // ended. However often a connection breaks: the server computes it to its end, and stop() is the
+  // way out.
   async run(body) {
     let tries = 0;
-    while (this.answer.state === "running") {
+    while (this.answer.state === 'running') {
       const before = this.answer.events;
       try {
         const response = await this.connect(body);
         body = null;  // the server has it
         await this.follow(response);
-        if (this.answer.state !== "running") break;
-        this.answer.trouble = "The connection broke.";
+        if (this.answer.state !== 'running') break;
+        this.answer.trouble = 'The connection broke.';
       } catch (error) {
-        if (this.answer.state !== "running") break;
+        if (this.answer.state !== 'running') break;
         if (error instanceof Refusal && !this.isWorthWaiting(error, body)) {
           this.fail(refusalAdvice(error, !body));
           break;
         }
         if (body && !(error instanceof Refusal) && !(await this.hasArrived())) {
-          this.fail({message: "The server cannot be reached.", action: "again",
-                     advice: "See that it runs and that this machine can reach it."});
+          this.fail({
+            message: 'The server cannot be reached.',
+            action: 'again',
+            advice: 'See that it runs and that this machine can reach it.'
+          });
           break;
         }
-        this.answer.trouble = error instanceof Refusal ? error.message : "The connection broke.";
+        this.answer.trouble = error instanceof Refusal ? error.message : 'The connection broke.';
       }
       body = null;
       this.answer.attached = true;
       if (this.answer.events > before) tries = 0;
       const pause = retryPauses[Math.min(tries++, retryPauses.length - 1)];
-      this.answer.trouble += ` Trying again every ${pause === 1 ? "second" : `${pause} seconds`}; the answer is still being computed.`;
+      this.answer.trouble += ` Trying again in ${pause} s.`;
       this.changed();
       await this.sleep(pause);
     }
@@ -70,10 +84,14 @@ class Generation {
   }
 
   stop() {
-    if (this.answer.state !== "running") return;
-    this.end("stopped");
+    if (this.answer.state !== 'running') return;
+    this.end('stopped');
     // Also ends the stream where the server does not notice that we left.
-    fetch(`/v1/requests/${this.answer.id}/cancel`, {method: "POST", keepalive: true, headers: settings.headers()}).catch(() => {});
+    fetch(`/v1/requests/${this.answer.id}/cancel`, {
+      method: 'POST',
+      keepalive: true,
+      headers: settings.headers()
+    }).catch(() => {});
     this.connection?.abort();
     this.wake?.();
     this.changed();
@@ -83,11 +101,17 @@ class Generation {
 
   async connect(body) {
     this.connection = new AbortController();
-    const {id, events} = this.answer, headers = {...settings.headers(), Accept: "text/event-stream"};
-    const response = body
-      ? await fetch("/v1/chat/completions", {method: "POST", signal: this.connection.signal, body,
-                                             headers: {...headers, "Content-Type": "application/json", "X-Request-Id": id}})
-      : await fetch(`/v1/requests/${id}?after=${events}`, {signal: this.connection.signal, headers});
+    const {id, events} = this.answer,
+               headers = {...settings.headers(), Accept: 'text/event-stream'};
+    const response = body ?
+        await fetch('/v1/chat/completions', {
+          method: 'POST',
+          signal: this.connection.signal,
+          body,
+          headers: {...headers, 'Content-Type': 'application/json', 'X-Request-Id': id}
+        }) :
+        await fetch(
+            `/v1/requests/${id}?after=${events}`, {signal: this.connection.signal, headers});
     if (!response.ok) throw await Refusal.of(response);
     return response;
   }
@@ -96,7 +120,8 @@ class Generation {
   async hasArrived() {
     try {
       const probe = new AbortController();
-      const response = await fetch(`/v1/requests/${this.answer.id}`, {headers: settings.headers(), signal: probe.signal});
+      const response = await fetch(
+          `/v1/requests/${this.answer.id}`, {headers: settings.headers(), signal: probe.signal});
       probe.abort();
       return response.ok;
     } catch {
@@ -111,11 +136,14 @@ class Generation {
 
   async follow(response) {
     for await (const event of readEvents(response.body)) {
-      if (this.answer.state !== "running") return;
+      if (this.answer.state !== 'running') return;
       delete this.answer.trouble;
-      if (event.comment !== undefined) this.takeComment(event.comment);
-      else if (event.data === "[DONE]") this.end("done");
-      else this.takeEvent(event.data);
+      if (event.comment !== undefined)
+        this.takeComment(event.comment);
+      else if (event.data === '[DONE]')
+        this.end('done');
+      else
+        this.takeEvent(event.data);
       this.changed();
     }
   }
@@ -123,16 +151,21 @@ class Generation {
   takeComment(text) {
     const prefill = /^prefill (\d+)\/(\d+)(?: eta (\d+)\s*s)?/.exec(text);
     const queued = /^queued (\d+)/.exec(text);
-    if (prefill) this.answer.progress = {done: +prefill[1], total: +prefill[2], eta: prefill[3] ? +prefill[3] : null};
-    else if (queued) this.answer.progress = {queued: +queued[1]};
+    if (prefill)
+      this.answer
+          .progress = {done: +prefill[1], total: +prefill[2], eta: prefill[3] ? +prefill[3] : null};
+    else if (queued)
+      this.answer.progress = {queued: +queued[1]};
   }
 
   takeEvent(json) {
     const {answer} = this, event = JSON.parse(json);
     ++answer.events;
     if (event.error) {
-      if (event.error.code === "cancelled") this.end("stopped");
-      else this.fail(refusalAdvice(new Refusal(0, event.error, null), true));
+      if (event.error.code === 'cancelled')
+        this.end('stopped');
+      else
+        this.fail(refusalAdvice(new Refusal(0, event.error, null), true));
       return;
     }
     const choice = event.choices?.[0], delta = choice?.delta ?? {};
@@ -162,7 +195,7 @@ class Generation {
 
   fail(error) {
     this.answer.error = error;
-    this.end("failed");
+    this.end('failed');
   }
 
   sleep(seconds) {
@@ -180,18 +213,39 @@ class Generation {
 function refusalAdvice(refusal, begun) {
   const {message, status, param} = refusal;
   if (status === 401 || status === 403)
-    return {message, advice: "Enter the API key that the server was started with.", action: "key"};
+    return {message, advice: 'Enter the API key that the server was started with.', action: 'key'};
   if (status === 404 && begun)
-    return {message: "The server no longer has this answer.", action: "again",
-            advice: "It was kept for a while and is gone. What had arrived is above."};
+    return {
+      message: 'The server no longer has this answer.',
+      action: 'again',
+      advice: 'It was kept for a while and is gone. What had arrived is above.'
+    };
   if (status === 429)
-    return {message, action: "again", advice: refusal.retryAfter
-              ? `Wait ${durationText(refusal.retryAfter)}, then try again.` : "Wait until a request has ended, then try again."};
-  if (status === 503) return {message, advice: "Wait until the server is ready, then try again.", action: "again"};
-  if (refusal.code === "context_length_exceeded")
-    return {message, advice: "Shorten the message, lower max tokens, or begin a new chat.", action: "edit"};
-  const inSettings = /^(temperature|top_p|max_tokens|max_completion_tokens|seed|reasoning_effort)/.exec(param ?? "");
-  if (inSettings) return {message, advice: "Change it in the settings, then try again.", action: "settings", param: inSettings[1]};
-  if (status === 400 || status === 413) return {message, advice: "Change the message, then send it again.", action: "edit"};
-  return {message, advice: "The server itself goes on: try again.", action: "again"};
+    return {
+      message,
+      action: 'again',
+      advice: refusal.retryAfter ? `Wait ${durationText(refusal.retryAfter)}, then try again.` :
+                                   'Wait until a request has ended, then try again.'
+    };
+  if (status === 503)
+    return {message, advice: 'Wait until the server is ready, then try again.', action: 'again'};
+  if (refusal.code === 'context_length_exceeded')
+    return {
+      message,
+      advice: 'Shorten the message, lower max tokens, or begin a new chat.',
+      action: 'edit'
+    };
+  const inSettings =
+      /^(temperature|top_p|max_tokens|max_completion_tokens|seed|reasoning_effort)/.exec(
+          param ?? '');
+  if (inSettings)
+    return {
+      message,
+      advice: 'Change it in the settings, then try again.',
+      action: 'settings',
+      param: inSettings[1]
+    };
+  if (status === 400 || status === 413)
+    return {message, advice: 'Change the message, then send it again.', action: 'edit'};
+  return {message, advice: 'The server itself goes on: try again.', action: 'again'};
 }

@@ -1,22 +1,29 @@
-"use strict";
-// Light Markdown as elements. Text of a model never becomes markup: everything goes through text nodes,
-// and of links only http, https and mailto are.
+'use strict';
+// Light Markdown as elements. Text of a model never becomes markup: everything goes through text
+// nodes, and of links only http, https and mailto are.
 
 // --- in a line ---
 
 const inlineRules = [
-  [/^(`+)([^`]|[^`][^]*?[^`])\1(?!`)/, (match) => element("code", {}, match[2].replace(/^ (.+) $/, "$1"))],
-  [/^\*\*(?=\S)([^]*?\S)\*\*/, (match) => element("strong", {}, ...inline(match[1]))],
-  [/^__(?=\S)([^]*?\S)__(?!\w)/, (match) => element("strong", {}, ...inline(match[1])), true],
-  [/^\*(?=[^\s*])([^*]*[^\s*])\*(?!\*)/, (match) => element("em", {}, ...inline(match[1]))],
-  [/^_(?=[^\s_])([^_]*[^\s_])_(?!\w)/, (match) => element("em", {}, ...inline(match[1])), true],
-  [/^~~(?=\S)([^]*?\S)~~/, (match) => element("s", {}, ...inline(match[1]))],
-  [/^\[([^\]\n]+)\]\(((?:https?:|mailto:)[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)/i, (match) => link(match[2], inline(match[1]))],
+  [
+    /^(`+)([^`]|[^`][^]*?[^`])\1(?!`)/,
+    (match) => element('code', {}, match[2].replace(/^ (.+) $/, '$1'))
+  ],
+  [/^\*\*(?=\S)([^]*?\S)\*\*/, (match) => element('strong', {}, ...inline(match[1]))],
+  [/^__(?=\S)([^]*?\S)__(?!\w)/, (match) => element('strong', {}, ...inline(match[1])), true],
+  [/^\*(?=[^\s*])([^*]*[^\s*])\*(?!\*)/, (match) => element('em', {}, ...inline(match[1]))],
+  [/^_(?=[^\s_])([^_]*[^\s_])_(?!\w)/, (match) => element('em', {}, ...inline(match[1])), true],
+  [/^~~(?=\S)([^]*?\S)~~/, (match) => element('s', {}, ...inline(match[1]))],
+  [
+    /^\[([^\]\n]+)\]\(((?:https?:|mailto:)[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)/i,
+    (match) => link(match[2], inline(match[1]))
+  ],
   [/^https?:\/\/[^\s<>"'`)\]]*[^\s<>"'`)\].,;:!?*_]/i, (match) => link(match[0], [match[0]]), true],
   [/^\\([!-/:-@[-`{-~])/, (match) => match[1]],
 ];
 
-const link = (target, children) => element("a", {href: target, target: "_blank", rel: "noopener noreferrer"}, ...children);
+const link = (target, children) =>
+    element('a', {href: target, target: '_blank', rel: 'noopener noreferrer'}, ...children);
 
 // The rules look far ahead at every mark; longer text than this is nothing that a person formatted.
 const inlineMax = 20000;
@@ -24,7 +31,7 @@ const inlineMax = 20000;
 function inline(text) {
   if (text.length > inlineMax) return [text];
   const out = [];
-  let plain = "", at = 0;
+  let plain = '', at = 0;
   while (at < text.length) {
     const next = text.slice(at).search(/[`*_~[\\h]/);
     if (next < 0) break;
@@ -42,7 +49,7 @@ function inline(text) {
     }
     if (match) {
       if (plain) out.push(plain);
-      plain = "";
+      plain = '';
       out.push(make(match));
       at += match[0].length;
     } else {
@@ -63,12 +70,12 @@ const itemStart = /^(\s*)([-*+]|\d{1,9}[.)])(\s+|$)/;
 const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
 const rule = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
 const tableRule = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
-const indentOf = (line) => /^\s*/.exec(line)[0].replace(/\t/g, "    ").length;
+const indentOf = (line) => /^\s*/.exec(line)[0].replace(/\t/g, '    ').length;
 
-// The text cut into blocks, each the lines of one. A later piece of text can only change the last one, or
-// come behind it: so what was shown stays.
+// The text cut into blocks, each the lines of one. A later piece of text can only change the last
+// one, or come behind it: so what was shown stays.
 function cutBlocks(text) {
-  const lines = text.split("\n"), blocks = [];
+  const lines = text.split('\n'), blocks = [];
   let at = 0;
   while (at < lines.length) {
     if (!lines[at].trim()) {
@@ -87,11 +94,12 @@ function cutBlocks(text) {
     } else {
       const quoted = /^\s*>/.test(lines[at]);
       ++at;
-      while (at < lines.length && lines[at].trim() && !fenceStart.test(lines[at]) && !heading.test(lines[at]) &&
-             !rule.test(lines[at]) && !/^\s{0,3}([-*+]|1[.)])\s+\S/.test(lines[at]) && (quoted || !/^\s*>/.test(lines[at])))
+      while (at < lines.length && lines[at].trim() && !fenceStart.test(lines[at]) &&
+             !heading.test(lines[at]) && !rule.test(lines[at]) &&
+             !/^\s{0,3}([-*+]|1[.)])\s+\S/.test(lines[at]) && (quoted || !/^\s*>/.test(lines[at])))
         ++at;
     }
-    blocks.push(lines.slice(from, at).join("\n"));
+    blocks.push(lines.slice(from, at).join('\n'));
   }
   return blocks;
 }
@@ -117,7 +125,8 @@ function endOfList(lines, at) {
       const lazy = end === at && !item && !heading.test(line) && !/^\s*>/.test(line);
       if (!deeper && !sameKind && !lazy) break;
       if (!deeper && fenceStart.test(line)) break;
-      fence = fenceStart.exec(line)?.[1] ?? fenceStart.exec(line.replace(itemStart, ""))?.[1] ?? null;
+      fence =
+          fenceStart.exec(line)?.[1] ?? fenceStart.exec(line.replace(itemStart, ''))?.[1] ?? null;
     }
     end = at + 1;
   }
@@ -128,20 +137,23 @@ function endOfList(lines, at) {
 const depthMax = 12;
 
 function makeBlock(source, depth) {
-  const lines = source.split("\n"), first = lines[0];
+  const lines = source.split('\n'), first = lines[0];
   const fence = fenceStart.exec(first);
   if (fence) return codeBlock(fence, lines);
   const head = heading.exec(first);
   // The page has its own first two levels.
   if (head) return element(`h${Math.min(6, head[1].length + 2)}`, {}, ...inline(head[2]));
-  if (rule.test(first)) return element("hr");
+  if (rule.test(first)) return element('hr');
   if (depth < depthMax && itemStart.test(first)) return list(lines, depth + 1);
   if (depth < depthMax && /^\s*>/.test(first))
-    return element("blockquote", {}, ...makeBlocks(lines.map((line) => line.replace(/^\s*> ?/, "")).join("\n"), depth + 1));
-  if (lines.length > 1 && first.includes("|") && tableRule.test(lines[1]) && lines[1].includes("-")) return table(lines);
-  return element("p", {}, ...lines.flatMap((line, i) => {
+    return element(
+        'blockquote', {},
+        ...makeBlocks(lines.map((line) => line.replace(/^\s*> ?/, '')).join('\n'), depth + 1));
+  if (lines.length > 1 && first.includes('|') && tableRule.test(lines[1]) && lines[1].includes('-'))
+    return table(lines);
+  return element('p', {}, ...lines.flatMap((line, i) => {
     const pieces = inline(line.trim());
-    return i ? [element("br"), ...pieces] : pieces;
+    return i ? [element('br'), ...pieces] : pieces;
   }));
 }
 
@@ -150,43 +162,59 @@ const makeBlocks = (text, depth) => cutBlocks(text).map((source) => makeBlock(so
 function codeBlock(fence, lines) {
   const closed = lines.length > 1 && closesFence(lines[lines.length - 1], fence[1]);
   const indent = new RegExp(`^ {0,${indentOf(lines[0])}}`);
-  const code = lines.slice(1, closed ? -1 : undefined).map((line) => line.replace(indent, "")).join("\n");
+  const code =
+      lines.slice(1, closed ? -1 : undefined).map((line) => line.replace(indent, '')).join('\n');
   const copy = copyButton(() => code);
-  return element("figure", {class: "code"},
-                 element("figcaption", {}, element("span", {}, fence[2] || "text"), copy),
-                 element("pre", {tabindex: 0, "aria-label": "Code"}, element("code", {}, code)));
+  return element(
+      'figure', {class: 'code'},
+      element('figcaption', {}, element('span', {}, fence[2] || 'text'), copy),
+      element('pre', {tabindex: 0, 'aria-label': 'Code'}, element('code', {}, code)));
 }
 
 function list(lines, depth) {
-  const first = itemStart.exec(lines[0]), indent = indentOf(lines[0]), ordered = /\d/.test(first[2]);
+  const first = itemStart.exec(lines[0]), indent = indentOf(lines[0]),
+        ordered = /\d/.test(first[2]);
   const items = [];
   for (const line of lines) {
     const item = itemStart.exec(line);
-    if (item && indentOf(line) <= indent) items.push([line.replace(itemStart, "")]);
-    else items[items.length - 1].push(line);
+    if (item && indentOf(line) <= indent)
+      items.push([line.replace(itemStart, '')]);
+    else
+      items[items.length - 1].push(line);
   }
   const start = ordered ? parseInt(first[2], 10) : 1;
   const loose = lines.some((line) => !line.trim());
-  return element(ordered ? "ol" : "ul", {start: start === 1 ? null : start}, ...items.map(([head, ...more]) => {
-    const filled = more.filter((line) => line.trim());
-    const inner = Math.min(...filled.map(indentOf), 12);
-    const text = [head, ...more.map((line) => line.slice(Math.min(inner, indentOf(line))))].join("\n");
-    const blocks = makeBlocks(text, depth);
-    // A tight item is its text.
-    return !loose && blocks[0]?.nodeName === "P" ? element("li", {}, ...blocks[0].childNodes, ...blocks.slice(1))
-                                                  : element("li", {}, ...blocks);
-  }));
+  return element(
+      ordered ? 'ol' : 'ul', {start: start === 1 ? null : start},
+      ...items.map(([head, ...more]) => {
+        const filled = more.filter((line) => line.trim());
+        const inner = Math.min(...filled.map(indentOf), 12);
+        const text =
+            [head, ...more.map((line) => line.slice(Math.min(inner, indentOf(line))))].join('\n');
+        const blocks = makeBlocks(text, depth);
+        // A tight item is its text.
+        return !loose && blocks[0]?.nodeName === 'P' ?
+            element('li', {}, ...blocks[0].childNodes, ...blocks.slice(1)) :
+            element('li', {}, ...blocks);
+      }));
 }
 
 function table(lines) {
-  const cells = (line) =>
-    line.trim().replace(/^\|/, "").replace(/\|$/, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replace(/\\\|/g, "|"));
-  const aligned = cells(lines[1]).map((cell) => (cell.endsWith(":") ? (cell.startsWith(":") ? "center" : "end") : null));
-  const row = (line, name) =>
-    element("tr", {}, ...cells(line).map((cell, i) => element(name, {"data-align": aligned[i]}, ...inline(cell))));
-  return element("div", {class: "table", tabindex: 0, role: "group", "aria-label": "Table"},
-                 element("table", {}, element("thead", {}, row(lines[0], "th")),
-                         element("tbody", {}, ...lines.slice(2).map((line) => row(line, "td")))));
+  const cells = (line) => line.trim()
+                              .replace(/^\|/, '')
+                              .replace(/\|$/, '')
+                              .split(/(?<!\\)\|/)
+                              .map((cell) => cell.trim().replace(/\\\|/g, '|'));
+  const aligned = cells(lines[1]).map(
+      (cell) => (cell.endsWith(':') ? (cell.startsWith(':') ? 'center' : 'end') : null));
+  const row = (line, name) => element(
+      'tr', {},
+      ...cells(line).map((cell, i) => element(name, {'data-align': aligned[i]}, ...inline(cell))));
+  return element(
+      'div', {class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table'},
+      element(
+          'table', {}, element('thead', {}, row(lines[0], 'th')),
+          element('tbody', {}, ...lines.slice(2).map((line) => row(line, 'td')))));
 }
 
 // Makes `container` show `text`; blocks that did not change stay the same elements.
@@ -202,11 +230,11 @@ function showMarkdown(container, text) {
 // --- copying ---
 
 function copyButton(textOf) {
-  const button = element("button", {type: "button", class: "copy"}, "Copy");
-  button.addEventListener("click", async () => {
+  const button = element('button', {type: 'button', class: 'copy'}, 'Copy');
+  button.addEventListener('click', async () => {
     const done = await copyText(textOf());
-    button.textContent = done ? "Copied" : "Could not copy";
-    setTimeout(() => (button.textContent = "Copy"), 1500);
+    button.textContent = done ? 'Copied' : 'Could not copy';
+    setTimeout(() => (button.textContent = 'Copy'), 1500);
   });
   return button;
 }
@@ -217,11 +245,11 @@ async function copyText(text) {
     return true;
   } catch {
     // Plain http from another machine has no clipboard; the old way works there.
-    const area = element("textarea", {class: "hidden"});
+    const area = element('textarea', {class: 'hidden'});
     area.value = text;
     document.body.append(area);
     area.select();
-    const done = document.execCommand("copy");
+    const done = document.execCommand('copy');
     area.remove();
     return done;
   }

@@ -56,7 +56,7 @@ TEST(Page, IsOneWholeDocument) {
   EXPECT_THAT(elements("style"), SizeIs(1));
   EXPECT_THAT(elements("script"), SizeIs(9));
   for (const std::string_view part : elements("script"))
-    EXPECT_THAT(std::string(part), StartsWith("\"use strict\";\n"));
+    EXPECT_THAT(std::string(part), StartsWith("'use strict';\n"));
 }
 
 TEST(Page, NamesNothingThatWouldHaveToBeFetched) {
