@@ -18,9 +18,11 @@
 #include "cli/progress.h"
 #include "cli/prompt.h"
 #include "cli/sampling.h"
+#include "cli/saved_state.h"
 #include "cli/serve_flags.h"
 #include "cli/signals.h"
 #include "cli/units.h"
+#include "engine/state_directory.h"
 #include "serve/engine_loop.h"
 #include "serve/http/http_server.h"
 #include "serve/service.h"
@@ -42,6 +44,7 @@ struct ServePreparation {
   serve::ServiceOptions service;
   serve::HttpOptions http;
   engine::SchedulerOptions scheduler;
+  std::optional<state::SnapshotOwner> owner;  // of states on disk
 };
 
 std::string model_name(const ServeFlags& flags, const std::string& directory) {
@@ -113,11 +116,15 @@ Result<ServePreparation> prepare(const ServeFlags& flags) {
   TRY(ready.tokenizer, text::open_tokenizer(storage, ready.directory));
   TRY_STATUS(find_chat(flags, storage, ready));
   ready.service.stop_tokens = stop_tokens(defaults, ready.contract.eos_token_id, std::nullopt);
+  ready.service.draw_seed = draw_seed;
   ready.service.context = context;
   ready.service.requests = static_cast<uint32_t>(flags.requests.value_or(ServeFlags::kRequests));
   ready.service.queue = static_cast<uint32_t>(flags.queue.value_or(ServeFlags::kQueue));
-  ready.service.jobs.directory = flags.state_directory;
+  ready.service.jobs.directory = flags.answers_directory();
   TRY_STATUS(flags.prepare_state_directory());
+  if (flags.state_directory) {
+    TRY(ready.owner, state_owner(storage, ready.directory));
+  }
   const Workload workload{.prompt_rows = context,
                           .requests = ready.service.requests,
                           .kept_sequences = ServeFlags::kKeptSequences,
@@ -129,6 +136,15 @@ Result<ServePreparation> prepare(const ServeFlags& flags) {
                      .kept_state_bytes = memory ? memory->kept_state_bytes : 0};
   describe_model(flags, memory, ready);
   return ready;
+}
+
+Result<engine::StateDirectory> open_states(const ServeFlags& flags,
+                                           const state::SnapshotOwner& owner,
+                                           const engine::Engine& engine) {
+  static const io::PosixStorage storage;
+  return engine::StateDirectory::open(
+      storage, flags.states_directory(), owner, engine.state_layout(),
+      {.budget_bytes = flags.state_bytes.value_or(ServeFlags::kStateBytes), .tell = warn});
 }
 
 // Where clients find us: the one line on standard output.
@@ -201,6 +217,11 @@ Result<int> serve_command(const std::vector<std::string>& arguments, CancelToken
   TRY(const std::unique_ptr<LoadedModel> model,
       LoadedModel::open(ready.directory, ready.engine, ready.reader, cancel,
                         [&](double fraction) { loop.note_loading(fraction); }));
+  std::optional<engine::StateDirectory> states;
+  if (ready.owner) {
+    TRY(states, open_states(flags, *ready.owner, model->engine()));
+    ready.scheduler.state_directory = &*states;
+  }
   write_to_standard_error("ready\n");
   Ending ending(loop, clock,
                 std::chrono::seconds(flags.drain_seconds.value_or(ServeFlags::kDrainSeconds)),

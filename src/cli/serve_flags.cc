@@ -76,8 +76,12 @@ void ServeFlags::declare(CommandLine& line) {
                         kContext),
             integer_into(context, 2, limits::kPositions));
   line.flag("--state-dir", "DIR",
-            "keeps finished answers over a restart; the folder is made where it is missing",
+            "keeps finished answers, and the states of prompts, so that what was read once is not "
+            "read again after a restart either; the folder is made where it is missing",
             text_into(state_directory));
+  line.flag("--state-bytes", "SIZE",
+            "what states may take in --state-dir; those used longest ago go first (default: 8GB)",
+            size_into(state_bytes));
   line.flag("--drain", "SECONDS",
             fmt::format("how long running requests may go on after Ctrl-C or SIGTERM (default: {})",
                         kDrainSeconds),
@@ -105,11 +109,20 @@ Result<serve::HttpOptions> ServeFlags::http_options() const {
   return options;
 }
 
+std::optional<std::string> ServeFlags::answers_directory() const {
+  if (!state_directory) return std::nullopt;
+  return io::join_path(*state_directory, "answers");
+}
+
+std::string ServeFlags::states_directory() const {
+  return io::join_path(state_directory.value_or("."), "states");
+}
+
 Status ServeFlags::prepare_state_directory() const {
   if (!state_directory) return {};
   std::error_code error;
-  std::filesystem::create_directories(*state_directory, error);
-  if (!error && ::access(state_directory->c_str(), W_OK | X_OK) == 0) return {};
+  std::filesystem::create_directories(*answers_directory(), error);
+  if (!error && ::access(answers_directory()->c_str(), W_OK | X_OK) == 0) return {};
   return fail(ErrorCode::Io,
               fmt::format("--state-dir: {}: cannot be written to{}\n  name a folder that this user "
                           "may write to",

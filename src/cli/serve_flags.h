@@ -17,11 +17,13 @@ struct ServeFlags {
   static constexpr uint64_t kContext = 8192, kRequests = 4, kQueue = 32, kDrainSeconds = 30;
   // States of so many whole contexts are kept for later prompts.
   static constexpr uint64_t kKeptSequences = 2;
+  static constexpr uint64_t kStateBytes = 8'000'000'000;
 
   std::optional<std::string> model, model_name;
   std::optional<std::string> host, api_key_file, cors, allow_host;
   std::optional<uint64_t> port, requests, queue, context, drain_seconds;
   std::optional<std::string> state_directory;
+  std::optional<uint64_t> state_bytes;
   bool insecure = false;
   ChatFlags chat;
   EngineFlags engine;
@@ -30,7 +32,10 @@ struct ServeFlags {
   void declare(CommandLine& line);
   // Reads the key. Errors: Usage, Io.
   Result<serve::HttpOptions> http_options() const;
-  // Makes the folder where it is missing. Errors: Io, when it cannot be written to.
+  // Of --state-dir: a folder for answers, and one for states of prompts.
+  std::optional<std::string> answers_directory() const;
+  std::string states_directory() const;
+  // Makes the folders where they are missing. Errors: Io, when they cannot be written to.
   Status prepare_state_directory() const;
 };
 

@@ -1,12 +1,14 @@
 #include "serve/engine_loop.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace deltafin::serve {
 
 namespace {
 
 constexpr std::chrono::milliseconds kIdleWait{200};
+constexpr std::chrono::milliseconds kGather{5};
 constexpr std::chrono::milliseconds kPublishInterval{100};
 
 }  // namespace
@@ -196,6 +198,10 @@ void EngineLoop::run(engine::Engine& engine, const engine::SchedulerOptions& opt
     if (!arrivals_.empty()) continue;
     if (draining_ || is_stopping) break;
     wake_.wait_for(lock, kIdleWait);
+    if (arrivals_.empty()) continue;
+    // What arrives together is read in one pass, each expert once for all.
+    lock.unlock();
+    std::this_thread::sleep_for(kGather);
   }
   const std::scoped_lock lock(mutex_);
   engine_ = nullptr;

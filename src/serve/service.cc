@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "base/machine.h"
 #include "serve/api/tokenize_request.h"
@@ -140,12 +139,9 @@ void Service::handle(HttpRequest request, Reply reply) {
 // --- Generation.
 
 ApiDefaults Service::defaults() {
-  return {.model_id = options_.model.id, .sampling = options_.sampling, .drawn_seed = draw_seed()};
-}
-
-uint64_t Service::draw_seed() {
-  // Short enough to type.
-  return std::random_device()() & 0xFFFFFF;
+  return {.model_id = options_.model.id,
+          .sampling = options_.sampling,
+          .drawn_seed = options_.draw_seed()};
 }
 
 // Whether one more request can be taken. Errors: 503 while the model loads and when the server

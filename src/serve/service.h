@@ -37,6 +37,7 @@ struct ServiceOptions {
   std::string why_no_chat;                            // then
   text::ChatOptions chat_options;                     // where a request says nothing
   std::optional<TokenId> end_of_turn;
+  std::function<uint64_t()> draw_seed;  // for requests without one
   JobStoreOptions jobs;
 };
 
@@ -77,7 +78,6 @@ class Service {
   void cancel(const std::string& id, Reply reply);
 
   ApiDefaults defaults();
-  uint64_t draw_seed();
   ApiResult<void> admit() const;
   ApiResult<std::vector<TokenId>> prompt_ids(const CompletionPrompt& prompt, size_t index) const;
   ApiResult<GenerationSetup> setup_of(const GenerationFields& fields, bool is_chat);

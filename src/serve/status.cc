@@ -94,7 +94,7 @@ std::string status_json(const ServerLook& look) {
           {"state", model.state_bytes},
           {"activations", model.activation_bytes}}}}},
       {"tokens",
-       {{"prompt", status.scheduler.prompt_tokens + status.scheduler.cached_tokens},
+       {{"prompt", status.scheduler.prompt_tokens},
         {"cached", status.scheduler.cached_tokens},
         {"generated", status.scheduler.generated_tokens}}},
       {"requests",
@@ -120,7 +120,7 @@ std::string metrics_text(const ServerLook& look) {
   list.gauge("deltafin_requests_queued", "requests that wait", number(scheduler.waiting));
   list.counter("deltafin_requests_failed_total", "requests that failed by our fault",
                number(status.failed_requests));
-  list.counter("deltafin_prompt_tokens_total", "tokens of prompts that were computed",
+  list.counter("deltafin_prompt_tokens_total", "tokens of prompts, those of cached states too",
                number(scheduler.prompt_tokens));
   list.counter("deltafin_cached_tokens_total", "tokens of prompts whose state was kept",
                number(scheduler.cached_tokens));

@@ -122,6 +122,19 @@ json question(const std::string& text) {
   return {{"messages", {{{"role", "user"}, {"content", text}}}}};
 }
 
+// What was answered, and the next question.
+void add_turn(json& body, const json& answer, const std::string& text) {
+  const json& message = answer["choices"][0]["message"];
+  body["messages"].push_back({{"role", "assistant"},
+                              {"content", message["content"]},
+                              {"reasoning_content", message["reasoning_content"]}});
+  body["messages"].push_back({{"role", "user"}, {"content", text}});
+}
+
+uint64_t cached_tokens(const json& answer) {
+  return answer["usage"]["prompt_tokens_details"]["cached_tokens"];
+}
+
 // The JSON of each event; what is none, such as [DONE], as a string.
 std::vector<json> events_of(const std::string& body) {
   std::vector<json> events;
@@ -184,14 +197,10 @@ TEST(Serve, ALaterTurnGoesOnFromTheStateOfTheEarlier) {
   const Server server;
   json body = question("What is the capital of Japan?");
   const json first = server.chat(body).parsed();
-  const json message = first["choices"][0]["message"];
-  body["messages"].push_back({{"role", "assistant"},
-                              {"content", message["content"]},
-                              {"reasoning_content", message["reasoning_content"]}});
-  body["messages"].push_back({{"role", "user"}, {"content", "And of France?"}});
+  add_turn(body, first, "And of France?");
   const json second = server.chat(body).parsed();
   const uint64_t prompt = second["usage"]["prompt_tokens"];
-  const uint64_t cached = second["usage"]["prompt_tokens_details"]["cached_tokens"];
+  const uint64_t cached = cached_tokens(second);
   EXPECT_GE(cached + 40, prompt);
   EXPECT_GT(cached, first["usage"]["prompt_tokens"].get<uint64_t>() - 10);
   const Server fresh;
@@ -287,6 +296,22 @@ TEST(Serve, AFinishedAnswerSurvivesARestart) {
   }
   const Server server({"--state-dir", states});
   EXPECT_EQ(server.get("/v1/requests/kept").body, whole);
+}
+
+TEST(Serve, WhatWasReadBeforeARestartIsNotReadAgain) {
+  const ScratchFolder folder;
+  json body = question("What is the capital of Japan?");
+  json first;
+  {
+    Server server({"--state-dir", folder / "states"});
+    first = server.chat(body).parsed();
+    EXPECT_EQ(server.end().exit_status, 0);
+  }
+  add_turn(body, first, "And of France?");
+  const Server server({"--state-dir", folder / "states"}), fresh;
+  const json second = server.chat(body).parsed();
+  EXPECT_EQ(second["choices"], fresh.chat(body).parsed()["choices"]);
+  EXPECT_GE(cached_tokens(second), first["usage"]["prompt_tokens"].get<uint64_t>() - 10);
 }
 
 TEST(Serve, ACancelledRequestEndsWithAnError) {
