@@ -151,11 +151,12 @@ class Generation {
   takeComment(text) {
     const prefill = /^prefill (\d+)\/(\d+)(?: eta (\d+)\s*s)?/.exec(text);
     const queued = /^queued (\d+)/.exec(text);
-    if (prefill)
-      this.answer
-          .progress = {done: +prefill[1], total: +prefill[2], eta: prefill[3] ? +prefill[3] : null};
-    else if (queued)
-      this.answer.progress = {queued: +queued[1]};
+    if (prefill) {
+      const [done, total, eta] = prefill.slice(1).map(Number);  // without an eta: NaN
+      this.answer.progress = {done, total, eta};
+    } else if (queued) {
+      this.answer.progress = {queued: Number(queued[1])};
+    }
   }
 
   takeEvent(json) {

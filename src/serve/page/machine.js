@@ -62,7 +62,10 @@ const seen = {
       const from = this.before(seconds);
       if (now.generated - from.generated >= 8) return this.rate(from, 'generated');
     }
-    return this.rate(this.before(60), 'generated');
+    // From the last moment without any: time before the first token says nothing of a rate.
+    const {generated} = this.before(60);
+    return this.rate(
+        this.samples.findLast((sample) => sample.generated === generated), 'generated');
   },
   // Of each layer over the last minute.
   recentLayers() {
