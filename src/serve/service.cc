@@ -439,8 +439,9 @@ void Service::look(const std::function<void(const ServerLook&)>& use) const {
 }
 
 void Service::page(const HttpRequest&, Reply reply) {
-  reply.send(200, "text/html; charset=utf-8", std::string(page_html()),
-             {{"Content-Security-Policy", std::string(page_policy())}});
+  reply.send(
+      200, "text/html; charset=utf-8", std::string(page_html()),
+      {{"Content-Security-Policy", std::string(page_policy())}, {"Cache-Control", "no-cache"}});
 }
 
 }  // namespace deltafin::serve
