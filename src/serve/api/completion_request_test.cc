@@ -105,6 +105,7 @@ TEST(CompletionRequest, IsRefusedForAFieldThatNobodyKnows) {
             "400 unknown_parameter zzzz | zzzz: is no field that this server knows");
   EXPECT_EQ(wrong(R"("messages": [])"),
             "400 unknown_parameter messages | messages: is a field of /v1/chat/completions");
+  EXPECT_THAT(wrong(R"("": 1)"), HasSubstr(R"("" | "": is no field)"));
   // However long it is.
   const std::string field(100'000, 'a');
   EXPECT_THAT(wrong("\"" + field + "\": 1"), StartsWith("400 unknown_parameter aaaa"));

@@ -147,7 +147,7 @@ ApiError unknown_field(const std::string& name, Endpoint endpoint) {
     }
     advice = suggestion(name, honoured);
   }
-  return bad_field(clip(name), advice, "unknown_parameter");
+  return bad_field(shown_name(name), advice, "unknown_parameter");
 }
 
 std::optional<ApiError> check_field(const text::JsonMember& member, Endpoint endpoint) {

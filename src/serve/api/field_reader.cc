@@ -35,6 +35,8 @@ std::string clip(std::string_view text, size_t bytes) {
   return std::string(text.substr(0, size)) + "...";
 }
 
+std::string shown_name(std::string_view name) { return name.empty() ? "\"\"" : clip(name); }
+
 std::string describe(const JsonValue& value) {
   if (const std::string* string = value.as_string()) return fmt::format("\"{}\"", clip(*string));
   if (const JsonValue::Number* number = value.as_number()) return clip(number->text);
@@ -148,7 +150,7 @@ const JsonValue::Object* FieldReader::object(std::string_view name) {
 void FieldReader::only(std::span<const std::string> names) {
   for (const text::JsonMember& member : object_) {
     if (member.value.is_null() || std::ranges::find(names, member.key) != names.end()) continue;
-    wrong(clip(member.key), suggestion(member.key, names), "unknown_parameter");
+    wrong(shown_name(member.key), suggestion(member.key, names), "unknown_parameter");
     return;
   }
 }

@@ -19,6 +19,8 @@ ApiError bad_field(std::string field, std::string_view what,
 // What a client sent, of which a message shows so many bytes at most; whole code points.
 inline constexpr size_t kShownBytes = 60;
 std::string clip(std::string_view text, size_t bytes = kShownBytes);
+// The name of a field that nobody knows, for a message: clipped, and "\"\"" when it has none.
+std::string shown_name(std::string_view name);
 // A value for a message: "x" as "\"x\"", scalars as they are, "an array", "an object".
 std::string describe(const text::JsonValue& value);
 // "is no field that this server knows; did you mean max_tokens?"
