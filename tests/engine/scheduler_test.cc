@@ -211,7 +211,7 @@ void run_mixes(const std::string& checkpoint, size_t rounds) {
   }
 }
 
-TEST_P(SchedulerTest, EveryRequestOfAMixGetsWhatItGetsAlone) { run_mixes(checkpoint_, 4); }
+TEST_P(SchedulerTest, EveryRequestOfAMixGetsWhatItGetsAlone) { run_mixes(checkpoint_, 3); }
 
 using SchedulerFull = SchedulerTest;
 INSTANTIATE_TEST_SUITE_P(Checkpoints, SchedulerFull, testing::Values("tiny-k3", "tiny-qwen3.5-moe"),
