@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace deltafin::state {
 namespace {
 
@@ -142,6 +144,42 @@ TEST(SequenceState, ForkOfASequenceWithAnOpenTransactionSeesOnlyWhatIsCommitted)
   transaction.commit(2);
   EXPECT_EQ(look(child).tags, (std::vector<float>{1, 1, 3}));
   EXPECT_EQ(look(parent).tags, (std::vector<float>{1, 1, 2, 2}));
+}
+
+TEST(SequenceState, ForksNameTheMemoryTheyShare) {
+  constexpr uint64_t kPageBytes = uint64_t{kPagePositions} * 2 * sizeof(float);
+  const Layout layout = small_layout();
+  SequenceState sequence(layout);
+  append(sequence, kPagePositions + 1, 1);
+  const auto buffers_of = [](const SequenceState& state) {
+    std::map<const void*, uint64_t> buffers;
+    state.visit_buffers([&](const void* which, uint64_t bytes) { buffers[which] = bytes; });
+    return buffers;
+  };
+  const SequenceState fork = sequence.fork();
+  const std::map<const void*, uint64_t> before = buffers_of(fork);
+  EXPECT_EQ(buffers_of(sequence), before);
+  uint64_t bytes = 0;
+  for (const auto& [which, size] : before) bytes += size;
+  EXPECT_EQ(bytes, 2 * kPageBytes + layout.fixed_bytes());
+
+  // Going on takes a copy of the last page and another recurrent state; the first page is shared.
+  append(sequence, 1, 2);
+  std::map<const void*, uint64_t> all = buffers_of(sequence);
+  EXPECT_EQ(all.size(), 3u);
+  EXPECT_EQ(buffers_of(fork), before);
+  all.merge(buffers_of(fork));
+  EXPECT_EQ(all.size(), 5u);
+}
+
+TEST(SequenceState, MemoryOfRowsThatAreNotCommittedIsNotNamed) {
+  const Layout layout = small_layout();
+  SequenceState sequence(layout);
+  append(sequence, 1, 1);
+  const Transaction transaction(sequence, 2 * kPagePositions, ReplayInputs::Dropped);
+  size_t buffers = 0;
+  sequence.visit_buffers([&](const void*, uint64_t) { ++buffers; });
+  EXPECT_EQ(buffers, 2u);
 }
 
 TEST(TransactionDeathTest, TwoOnOneSequenceAreABug) {

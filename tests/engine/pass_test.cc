@@ -60,6 +60,31 @@ TEST(Pass, GivesLogitsOfTheLastRowOrOfAllOrOfNone) {
   EXPECT_DEATH(pass.logits(1, 0), "AllRows");
 }
 
+TEST(Pass, ComputesLogitsOfAnyRowsBetweenTheLastLayerAndItsEnd) {
+  EngineFixture fixture(kTinyK3);
+  Engine& engine = fixture.engine();
+  const CancelToken never;
+  const std::vector<TokenId> other = {9, 8}, tokens = {5, 6, 7, 8, 9};
+  Sequence a = engine.new_sequence(), b = engine.new_sequence(), c = engine.new_sequence();
+  const std::vector<float> expected = test::all_logits(engine, c, tokens, tokens.size());
+  const PassRequest requests[] = {
+      {.sequence = &a, .tokens = other, .logits = LogitsOf::None},
+      {.sequence = &b, .tokens = tokens, .logits = LogitsOf::LastRow},
+  };
+  Pass pass = test::value_of(Pass::begin(engine, requests));
+  const model::OwnedRows rows(2, engine.vocab_size());
+  EXPECT_DEATH(static_cast<void>(pass.compute_logits(1, 0, rows.view(), never)), "layers_finished");
+  while (!pass.layers_finished()) ASSERT_TRUE(pass.advance_layer(never));
+  ASSERT_TRUE(pass.compute_logits(1, 2, rows.view(), never));
+  EXPECT_TRUE(std::equal(rows.view().row(0), rows.view().row(0) + 2 * engine.vocab_size(),
+                         expected.begin() + ptrdiff_t(2 * engine.vocab_size())));
+  EXPECT_DEATH(static_cast<void>(pass.compute_logits(1, 4, rows.view(), never)), "tokens.size");
+  ASSERT_TRUE(pass.finish(never));
+  const std::span<const float> last = pass.logits(1, 4);
+  EXPECT_TRUE(
+      std::equal(last.begin(), last.end(), expected.begin() + ptrdiff_t(4 * engine.vocab_size())));
+}
+
 // The bound that decides how many rows a prefill pass may have is one.
 TEST(Pass, NeedsNoMoreWorkspaceThanItsModelSays) {
   for (const char* checkpoint :
