@@ -22,11 +22,11 @@ void Job::begin(Sequence sequence, std::vector<float> logits) {
   listener_->on_start(cached_);
 }
 
-std::span<const TokenId> Job::unread_stretch() const {
+std::span<const TokenId> Job::stretch_behind(size_t rows_read) const {
   size_t end = request_.prompt.size();
   for (const size_t border : request_.borders)
-    if (border > rows_read_) end = std::min(end, border);
-  return std::span(request_.prompt).subspan(rows_read_, end - rows_read_);
+    if (border > rows_read) end = std::min(end, border);
+  return std::span(request_.prompt).subspan(rows_read, end - rows_read);
 }
 
 void Job::report_layer(size_t rows_in_pass, size_t layers_done, size_t layer_count) {

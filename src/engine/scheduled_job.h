@@ -48,8 +48,10 @@ class Job {
   void begin(Sequence sequence, std::vector<float> logits);
   uint64_t cached_tokens() const { return cached_; }
   Sequence& prompt() { return *prompt_; }
-  // What is to be read next, up to a border or the end.
-  std::span<const TokenId> unread_stretch() const;
+  // What is to be read next, up to a border or the end; and what that would be behind the first
+  // `rows_read` tokens.
+  std::span<const TokenId> unread_stretch() const { return stretch_behind(rows_read_); }
+  std::span<const TokenId> stretch_behind(size_t rows_read) const;
   void report_layer(size_t rows_in_pass, size_t layers_done, size_t layer_count);
   // Of the rows of the stretch [unread, unread + row_count): how many were announced already.
   size_t scored_rows() const { return rows_scored_ > rows_read_ ? rows_scored_ - rows_read_ : 0; }

@@ -67,6 +67,7 @@ class Scheduler::Implementation {
   void end_cancelled();
   void forget_ended();
   void admit();
+  const KeptState* find_in_memory(const Job& job);
   void begin(Job& job);
   void start_answers();
   void finish_answers(Job& job);
@@ -80,6 +81,8 @@ class Scheduler::Implementation {
   std::vector<Writing> rows_of_next_pass() const;
 
   void prefill();
+  size_t rows_wanted(const Job& job);
+  std::vector<PrefillPass::Part> parts_of_next_pass();
   void begin_prefill();
   void finish_prefill();
   void prefill_failed(const std::vector<PrefillPass::Part>& parts, const Status& status);
@@ -199,21 +202,21 @@ void Scheduler::Implementation::admit() {
     Job& job = *jobs_[admitted_];
     wanted += job.sequences_wanted();
     // One whose whole prompt is kept need not wait for the next prefill pass.
-    if (job.request().prompt_logits) continue;
-    const KeptState* kept = kept_.find(job.request().prompt);
-    if (kept != nullptr && kept->sequence.position_count() == job.request().prompt.size())
-      begin(job);
+    if (rows_wanted(job) == 0) begin(job);
   }
 }
 
-// From the longest state that is kept, in memory or on disk. A prompt that is scored is read from
-// its beginning, for every row of it is wanted.
+// Null for a prompt that is scored, too: it is read from its beginning, for every row is wanted.
+const KeptState* Scheduler::Implementation::find_in_memory(const Job& job) {
+  return job.request().prompt_logits ? nullptr : kept_.find(job.request().prompt);
+}
+
+// From the longest state that is kept, in memory or on disk.
 void Scheduler::Implementation::begin(Job& job) {
   const std::vector<TokenId>& prompt = job.request().prompt;
-  const bool may_reuse = !job.request().prompt_logits;
-  const KeptState* kept = may_reuse ? kept_.find(prompt) : nullptr;
+  const KeptState* kept = find_in_memory(job);
   std::optional<KeptState> loaded;
-  if (may_reuse && options_.state_directory != nullptr)
+  if (options_.state_directory != nullptr && !job.request().prompt_logits)
     loaded = options_.state_directory->load(prompt,
                                             kept == nullptr ? 0 : kept->sequence.position_count());
   if (loaded) {
@@ -285,23 +288,38 @@ void Scheduler::Implementation::prefill() {
   }
 }
 
-void Scheduler::Implementation::begin_prefill() {
-  std::vector<PrefillPass::Part> parts;
-  for (const JobPointer& job : admitted()) {
-    if (job->has_ended()) continue;
-    if (!job->has_begun()) begin(*job);
-    if (!job->prompt_is_read()) parts.push_back({.job = job});
-  }
-  const auto alone = std::ranges::find_if(parts, [](const auto& part) { return part.job->alone; });
-  if (alone != parts.end()) parts = {*alone};
+// How many rows it could use, as far as is known before it has begun.
+size_t Scheduler::Implementation::rows_wanted(const Job& job) {
+  if (job.has_begun()) return job.unread_stretch().size();
+  const KeptState* kept = find_in_memory(job);
+  return job.stretch_behind(kept == nullptr ? 0 : kept->sequence.position_count()).size();
+}
+
+std::vector<PrefillPass::Part> Scheduler::Implementation::parts_of_next_pass() {
+  std::vector<JobPointer> unread;
+  for (const JobPointer& job : admitted())
+    if (!job->has_ended() && !job->prompt_is_read()) unread.push_back(job);
+  const auto alone = std::ranges::find_if(unread, [](const JobPointer& job) { return job->alone; });
+  if (alone != unread.end()) unread = {*alone};
   std::vector<size_t> wanted;
-  for (const PrefillPass::Part& part : parts) wanted.push_back(part.job->unread_stretch().size());
+  for (const JobPointer& job : unread) wanted.push_back(rows_wanted(*job));
   // The rows of decode passes meanwhile are taken off: they are there at the same time.
   const size_t rows = engine_.prefill_rows() - std::min(answer_count(), engine_.prefill_rows() - 1);
   const std::vector<size_t> shares = share_rows(wanted, rows);
-  for (size_t i = 0; i < parts.size(); ++i) parts[i].row_count = shares[i];
-  std::erase_if(parts, [](const PrefillPass::Part& part) { return part.row_count == 0; });
-  if (parts.empty()) return;
+  std::vector<PrefillPass::Part> parts;
+  for (size_t i = 0; i < unread.size(); ++i) {
+    if (shares[i] == 0 && wanted[i] > 0) continue;
+    // Not before its turn: what others read until then may have become a kept state.
+    if (!unread[i]->has_begun()) begin(*unread[i]);
+    const size_t row_count = std::min(shares[i], unread[i]->unread_stretch().size());
+    if (row_count > 0) parts.push_back({.job = unread[i], .row_count = row_count});
+  }
+  return parts;
+}
+
+void Scheduler::Implementation::begin_prefill() {
+  const std::vector<PrefillPass::Part> parts = parts_of_next_pass();
+  if (parts.empty()) return;  // all of them were kept
   Result<std::unique_ptr<PrefillPass>> pass = PrefillPass::begin(engine_, parts);
   if (!pass) return prefill_failed(parts, std::unexpected(std::move(pass).error()));
   prefill_ = std::move(*pass);

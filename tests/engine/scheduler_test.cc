@@ -419,6 +419,18 @@ TEST_P(SchedulerTest, APromptGoesOnFromTheLongestKeptState) {
   EXPECT_GT(counters.kept_states, 8u);
 }
 
+// Its turn to be read comes when what it begins with has been.
+TEST_P(SchedulerTest, APromptThatWaitsForRowsGoesOnFromWhatWasReadMeanwhile) {
+  EngineFixture fixture(checkpoint_, with_rows(checkpoint_, 16));
+  Bench bench(fixture.engine(), {.sequences = 2, .kept_state_bytes = kPlenty});
+  const std::vector<TokenId> prompt = random_tokens(random_, 32);
+  bench.submit({.prompt = prompt});
+  const Bench::Request& second = bench.submit({.prompt = joined(prompt, {4, 5}), .max_tokens = 3});
+  bench.drain();
+  EXPECT_EQ(second.heard().cached, 32u);
+  expect_same(second.heard(), alone(engine_, second.asked), "the one that waited");
+}
+
 TEST_P(SchedulerTest, ARepeatedPromptNeedsNoPass) {
   Bench bench(engine_, {.kept_state_bytes = kPlenty});
   const std::vector<TokenId> prompt = random_tokens(random_, 30);
