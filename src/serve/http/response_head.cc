@@ -4,7 +4,6 @@
 
 #include <array>
 #include <ctime>
-#include <iterator>
 #include <utility>
 
 namespace deltafin::serve {
@@ -91,8 +90,7 @@ std::string response_head(const AnswerForm& form, unsigned status, std::string_v
 }
 
 void append_chunk(std::string_view piece, std::string& to) {
-  fmt::format_to(std::back_inserter(to), "{:x}\r\n", piece.size());
-  to.append(piece).append("\r\n");
+  to.append(fmt::format("{:x}\r\n", piece.size())).append(piece).append("\r\n");
 }
 
 }  // namespace deltafin::serve
