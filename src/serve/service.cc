@@ -141,7 +141,9 @@ void Service::handle(HttpRequest request, Reply reply) {
 ApiDefaults Service::defaults() {
   return {.model_id = options_.model.id,
           .sampling = options_.sampling,
-          .drawn_seed = options_.draw_seed()};
+          .drawn_seed = options_.draw_seed(),
+          .vocab_size = tokenizer_.vocabulary_size(),
+          .chat_template = options_.chat_template};
 }
 
 // Whether one more request can be taken. Errors: 503 while the model loads and when the server
@@ -242,7 +244,6 @@ void Service::chat(const HttpRequest& request, Reply reply) {
   text::ChatOptions& options = parsed->options;
   replace_missing(options.thinking, options_.chat_options.thinking);
   replace_missing(options.effort, options_.chat_options.effort);
-  if (!parsed->tools_allowed) parsed->conversation.tools.clear();
   Result<text::TurnPrompt> prompt =
       text::make_turn_prompt(*options_.chat_template, options, tokenizer_, parsed->conversation);
   if (!prompt) return send(reply, to_api_error(prompt.error()));
@@ -260,14 +261,21 @@ void Service::chat(const HttpRequest& request, Reply reply) {
 void Service::start(const HttpRequest& request, Reply reply, const GenerationFields& fields,
                     GenerationSetup setup, std::vector<size_t> borders) {
   for (const std::vector<TokenId>& prompt : setup.prompts) {
-    if (prompt.size() < options_.context) continue;
-    return send(reply,
-                bad_request(setup.channels ? "messages" : "prompt",
-                            fmt::format("the prompt has {} tokens, and a context of {} leaves no "
-                                        "room for an answer\n  shorten it, or start the server "
-                                        "with a larger --context",
-                                        prompt.size(), options_.context),
-                            "context_length_exceeded"));
+    const uint64_t room = options_.context - std::min<uint64_t>(options_.context, prompt.size());
+    if (room > 0 && fields.max_tokens.value_or(0) <= room) continue;
+    const std::string left = room > 0 ? fmt::format("{} tokens", room) : "no room";
+    return send(
+        reply,
+        bad_request(
+            room > 0         ? "max_tokens"
+            : setup.channels ? "messages"
+                             : "prompt",
+            fmt::format("the prompt has {} tokens, and a context of {} leaves {} for the "
+                        "answer{}\n  ask for less, or start the server with a larger "
+                        "--context",
+                        prompt.size(), options_.context, left,
+                        room > 0 ? fmt::format(", but {} are asked for", *fields.max_tokens) : ""),
+            "context_length_exceeded"));
   }
   ApiResult<std::string> named = request_id(request);
   if (!named) return send(reply, named.error());

@@ -366,7 +366,7 @@ TEST(Serve, BadRequestsNameTheField) {
     return answer.parsed()["error"]["param"];
   };
   EXPECT_EQ(param({{"prompt", ""}}), "prompt");
-  EXPECT_EQ(param({{"prompt", {1, 999999}}}), "prompt[0]");
+  EXPECT_EQ(param({{"prompt", {1, 999999}}}), "prompt[1]");
   EXPECT_EQ(param({{"prompt", "x"}, {"suffix", "y"}}), "suffix");
   EXPECT_EQ(param({{"prompt", "x"}, {"stop", ""}}), "stop[0]");
   std::string long_text;
@@ -374,6 +374,7 @@ TEST(Serve, BadRequestsNameTheField) {
   const Answer full = server.complete({{"prompt", long_text}});
   EXPECT_EQ(full.status, 400);
   EXPECT_EQ(full.parsed()["error"]["code"], "context_length_exceeded");
+  EXPECT_EQ(param({{"prompt", "x"}, {"max_tokens", 8192}}), "max_tokens");
   EXPECT_EQ(server.get("/v1/nowhere").status, 404);
   EXPECT_EQ(server.get("/v1/completions").status, 405);
   EXPECT_EQ(server.ask("POST", "/v1/completions", "{").status, 400);
