@@ -211,6 +211,7 @@ void Connection::flush() {
         timer_.stop();
         if (phase == Outbox::Phase::Ended) end_answer();
         if (phase == Outbox::Phase::Broken) linger();
+        if (phase == Outbox::Phase::GivenUp) reset();
         return;
       }
       answer_begun_ = true;

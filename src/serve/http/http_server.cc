@@ -101,13 +101,12 @@ void OneThreadServer::accept_some() {
       add(io::Descriptor(socket));
       continue;
     }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      // The connection stays in the queue and the listener ready: without a pause we would spin.
-      pause_.start(hub_.limits.accept_pause, [this] { watch_listener(); });
-      return;
-    }
     if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-    // Any other error is one of the connection that was to be accepted.
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    // No descriptors or no memory. The connection stays in the queue and the listener ready, so
+    // without a pause we would spin.
+    pause_.start(hub_.limits.accept_pause, [this] { watch_listener(); });
+    return;
   }
   watch_listener();
 }

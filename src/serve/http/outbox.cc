@@ -108,7 +108,7 @@ Outbox::Phase Outbox::take(std::string& bytes) {
   if (phase_ == Phase::Ended || phase_ == Phase::Broken) ended.swap(on_gone_);
   bytes.swap(waiting_);
   taken_bytes_ = bytes.size();
-  return gone_ ? Phase::Broken : phase_;
+  return gone_ ? Phase::GivenUp : phase_;
 }
 
 void Outbox::sent() {

@@ -20,7 +20,8 @@ class Outbox {
     Waiting,    // for a head
     Streaming,  // more may come
     Ended,      // complete
-    Broken      // the connection is to be closed in the middle of the answer
+    Broken,     // it ends in the middle
+    GivenUp     // the client reads too slowly, or has gone
   };
 
   // `wake` is posted to the loop when there is something to do for the connection. At most

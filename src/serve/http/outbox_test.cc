@@ -57,7 +57,7 @@ TEST_F(OutboxTest, CountsWhatWaitsAndWhatIsBeingSent) {
   EXPECT_TRUE(slow->write(std::string(600, 'x')));
   take(*slow, Phase::Streaming);
   EXPECT_FALSE(slow->write(std::string(600, 'x')));
-  EXPECT_EQ(take(*slow, Phase::Broken), "");
+  EXPECT_EQ(take(*slow, Phase::GivenUp), "");
 }
 
 TEST_F(OutboxTest, TakesAnyPieceWhenNothingWaits) {
