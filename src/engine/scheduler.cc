@@ -19,6 +19,9 @@ namespace deltafin::engine {
 
 namespace {
 
+// While there is other work, saving states takes at most one part in so many of the time.
+constexpr int kSavingShare = 10;
+
 Status check_request(const Engine& engine, const ScheduledRequest& request, uint64_t context) {
   if (request.prompt.empty())
     return fail(ErrorCode::Usage, "the prompt has no token: give at least one character or id");
@@ -73,6 +76,9 @@ class Scheduler::Implementation {
   void finish_answers(Job& job);
   void end(Job& job, const Status& status);
   bool save_a_state();
+  bool may_save_while_busy() const {
+    return engine_.clock().now() - saved_at_ >= (kSavingShare - 1) * saving_took_;
+  }
 
   std::span<const JobPointer> admitted() const { return std::span(jobs_).first(admitted_); }
   uint64_t sequences_held() const;
@@ -102,6 +108,7 @@ class Scheduler::Implementation {
   size_t admitted_ = 0;
   std::unique_ptr<PrefillPass> prefill_;  // may be suspended; dropped before the jobs
   TimeShares shares_;
+  std::chrono::nanoseconds saved_at_{0}, saving_took_{0};  // of the last state
   SchedulerCounters counters_;
 
   std::mutex mutex_;  // of everything below
@@ -234,8 +241,12 @@ void Scheduler::Implementation::begin(Job& job) {
 bool Scheduler::Implementation::save_a_state() {
   if (options_.state_directory == nullptr) return false;
   const KeptState* kept = kept_.take_to_be_saved();
-  if (kept != nullptr) options_.state_directory->save(*kept);
-  return kept != nullptr;
+  if (kept == nullptr) return false;
+  const std::chrono::nanoseconds start = engine_.clock().now();
+  options_.state_directory->save(*kept);
+  saved_at_ = engine_.clock().now();
+  saving_took_ = saved_at_ - start;
+  return true;
 }
 
 uint64_t Scheduler::Implementation::sequences_held() const {
@@ -431,6 +442,7 @@ bool Scheduler::Implementation::step() {
   end_cancelled();
   forget_ended();
   if (jobs_.empty()) return save_a_state();
+  if (may_save_while_busy()) save_a_state();
   admit();
   start_answers();
   const std::vector<Writing> rows = rows_of_next_pass();
