@@ -3,22 +3,31 @@
 import assert from 'node:assert/strict';
 import {createRequire} from 'node:module';
 
-const {default: OpenAI} = await import(createRequire(`${process.env.OPENAI_FOLDER}/`).resolve('openai'));
-const client = new OpenAI({baseURL: process.argv[2], apiKey: process.env.API_KEY ?? 'none', maxRetries: 0, timeout: 240000});
+const {default: OpenAI} =
+    await import(createRequire(`${process.env.OPENAI_FOLDER}/`).resolve('openai'));
+const client = new OpenAI({
+  baseURL: process.argv[2],
+  apiKey: process.env.API_KEY ?? 'none',
+  maxRetries: 0,
+  timeout: 240000
+});
 const model = (await client.models.list()).data[0].id;
 
 const tests = [];
 const test = (name, run) => tests.push({name, run});
 
 const question = [{role: 'user', content: 'What is the capital of France?'}];
-const chat = (fields) => client.chat.completions.create({model, messages: question, max_tokens: 8, temperature: 0, ...fields});
-const complete = (fields) => client.completions.create({model, prompt: 'The capital of France is', max_tokens: 8, temperature: 0, ...fields});
+const chat = (fields) => client.chat.completions.create(
+    {model, messages: question, max_tokens: 8, temperature: 0, ...fields});
+const complete = (fields) => client.completions.create(
+    {model, prompt: 'The capital of France is', max_tokens: 8, temperature: 0, ...fields});
 const all = async (stream) => {
   const chunks = [];
   for await (const chunk of stream) chunks.push(chunk);
   return chunks;
 };
-const joined = (chunks, name) => chunks.map((chunk) => chunk.choices[0]?.delta[name] ?? '').join('');
+const joined = (chunks, name) =>
+    chunks.map((chunk) => chunk.choices[0]?.delta[name] ?? '').join('');
 
 function checkUsage(usage) {
   assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens);
@@ -37,7 +46,8 @@ async function errorOf(promise) {
   assert.fail('nothing was refused');
 }
 
-async function refuses(promise, {kind = OpenAI.BadRequestError, status = 400, param, code, message = /./}) {
+async function refuses(
+    promise, {kind = OpenAI.BadRequestError, status = 400, param, code, message = /./}) {
   const error = await errorOf(promise);
   assert.ok(error instanceof kind, `${error}`);
   assert.equal(error.status, status);
@@ -83,9 +93,16 @@ test('a stream has the same text, piece by piece', async () => {
 });
 
 test('the client puts a stream together', async () => {
-  const stream = client.chat.completions.stream({model, messages: question, max_tokens: 8, temperature: 0, stream_options: {include_usage: true}});
+  const stream = client.chat.completions.stream({
+    model,
+    messages: question,
+    max_tokens: 8,
+    temperature: 0,
+    stream_options: {include_usage: true}
+  });
   const answer = await stream.finalChatCompletion();
-  assert.equal(answer.choices[0].message.content ?? '', (await chat()).choices[0].message.content ?? '');
+  assert.equal(
+      answer.choices[0].message.content ?? '', (await chat()).choices[0].message.content ?? '');
   checkUsage(answer.usage);
 });
 
@@ -97,8 +114,14 @@ test('a seed makes several answers that come again', async () => {
   assert.equal(answer.deltafin.seed, 5);
 });
 
-const tools = [{type: 'function', function: {name: 'weather', description: 'The weather', parameters: {
-  type: 'object', properties: {city: {type: 'string'}}, required: ['city']}}}];
+const tools = [{
+  type: 'function',
+  function: {
+    name: 'weather',
+    description: 'The weather',
+    parameters: {type: 'object', properties: {city: {type: 'string'}}, required: ['city']}
+  }
+}];
 
 test('tools can be offered, and calls have the known shape', async () => {
   const {message, finish_reason} = (await chat({tools, max_tokens: 32})).choices[0];
@@ -112,15 +135,22 @@ test('tools can be offered, and calls have the known shape', async () => {
 });
 
 test('calls and their results can be sent back', async () => {
-  const call = {id: 'functions.weather:0', type: 'function', function: {name: 'weather', arguments: '{"city": "Paris"}'}};
-  const messages = [...question, {role: 'assistant', content: null, refusal: null, tool_calls: [call]},
-                    {role: 'tool', tool_call_id: call.id, content: 'sunny'}];
+  const call = {
+    id: 'functions.weather:0',
+    type: 'function',
+    function: {name: 'weather', arguments: '{"city": "Paris"}'}
+  };
+  const messages = [
+    ...question, {role: 'assistant', content: null, refusal: null, tool_calls: [call]},
+    {role: 'tool', tool_call_id: call.id, content: 'sunny'}
+  ];
   assert.equal((await chat({messages, tools})).choices.length, 1);
 });
 
 test('an answer can be sent back as it came', async () => {
   const {message} = (await chat()).choices[0];
-  const again = await chat({messages: [...question, message, {role: 'user', content: 'And of Italy?'}]});
+  const again =
+      await chat({messages: [...question, message, {role: 'user', content: 'And of Italy?'}]});
   checkUsage(again.usage);
 });
 
@@ -137,7 +167,8 @@ test('a chat has logprobs, with bytes and the most probable first', async () => 
     assert.deepEqual(sorted, [...sorted].sort((a, b) => b - a));
   }
   const chunks = await all(await chat({logprobs: true, top_logprobs: 3, stream: true}));
-  assert.deepEqual(chunks.flatMap((chunk) => chunk.choices[0].logprobs?.content ?? []), logprobs.content);
+  assert.deepEqual(
+      chunks.flatMap((chunk) => chunk.choices[0].logprobs?.content ?? []), logprobs.content);
 });
 
 test('a text goes on, also from ids, several at once, and in a stream', async () => {
@@ -149,7 +180,8 @@ test('a text goes on, also from ids, several at once, and in a stream', async ()
   assert.equal(tokens.length, one.usage.prompt_tokens);
   const both = await complete({prompt: [tokens, tokens]});
   assert.deepEqual(both.choices.map((choice) => choice.index), [0, 1]);
-  assert.deepEqual(both.choices.map((choice) => choice.text), [one.choices[0].text, one.choices[0].text]);
+  assert.deepEqual(
+      both.choices.map((choice) => choice.text), [one.choices[0].text, one.choices[0].text]);
   const chunks = await all(await complete({stream: true}));
   assert.equal(chunks.map((chunk) => chunk.choices[0].text).join(''), one.choices[0].text);
   assert.equal(chunks.at(-1).choices[0].finish_reason, one.choices[0].finish_reason);
@@ -174,7 +206,8 @@ test('a prompt is scored without generating anything', async () => {
   assert.equal(logprobs.top_logprobs[0], null);
   assert.ok(logprobs.token_logprobs.slice(1).every((logprob) => logprob <= 0));
   logprobs.tokens.forEach((token, i) => {
-    assert.equal(prompt.slice(logprobs.text_offset[i], logprobs.text_offset[i] + token.length), token);
+    assert.equal(
+        prompt.slice(logprobs.text_offset[i], logprobs.text_offset[i] + token.length), token);
     if (i > 0) assert.equal(logprobs.top_logprobs[i][token], logprobs.token_logprobs[i]);
   });
   assert.deepEqual((await score()).choices[0].logprobs, logprobs);
@@ -183,24 +216,30 @@ test('a prompt is scored without generating anything', async () => {
 test('what was generated is scored the same', async () => {
   const made = (await complete({echo: true, logprobs: 1, max_tokens: 4})).choices[0];
   const {tokens} = await client.post('/tokenize', {body: {text: made.text}});
-  const scored = (await complete({prompt: tokens, echo: true, logprobs: 1, max_tokens: 0})).choices[0];
+  const scored =
+      (await complete({prompt: tokens, echo: true, logprobs: 1, max_tokens: 0})).choices[0];
   // A text may have other tokens than those it was made of.
   if (scored.logprobs.tokens.join('|') !== made.logprobs.tokens.join('|')) return;
   assert.deepEqual(scored.logprobs.token_logprobs, made.logprobs.token_logprobs);
 });
 
 test('what is refused is named', async () => {
-  await refuses(chat({temprature: 1}), {param: 'temprature', code: 'unknown_parameter', message: /temperature/});
+  await refuses(
+      chat({temprature: 1}),
+      {param: 'temprature', code: 'unknown_parameter', message: /temperature/});
   await refuses(chat({n: 9}), {param: 'n'});
   await refuses(chat({stream: true, top_p: 2}), {param: 'top_p'});
   await refuses(chat({messages: []}), {param: 'messages'});
-  await refuses(chat({messages: [{role: 'user', content: [{type: 'image_url', image_url: {url: 'data:'}}]}]}),
-                {param: 'messages[0].content[0]'});
+  await refuses(
+      chat({messages: [{role: 'user', content: [{type: 'image_url', image_url: {url: 'data:'}}]}]}),
+      {param: 'messages[0].content[0]'});
   await refuses(chat({response_format: {type: 'json_object'}}), {param: 'response_format.type'});
   await refuses(complete({prompt: ''}), {param: 'prompt'});
   await refuses(complete({suffix: 'x'}), {param: 'suffix', code: 'unsupported_parameter'});
   await refuses(complete({max_tokens: 16000000}), {code: 'context_length_exceeded'});
-  await refuses(chat({model: 'another'}), {kind: OpenAI.NotFoundError, status: 404, param: 'model', code: 'model_not_found'});
+  await refuses(
+      chat({model: 'another'}),
+      {kind: OpenAI.NotFoundError, status: 404, param: 'model', code: 'model_not_found'});
   await refuses(client.get('/nothing'), {kind: OpenAI.NotFoundError, status: 404});
 });
 
@@ -211,7 +250,8 @@ test('an answer that nobody waits for is given up, and the next one comes', asyn
     stream.controller.abort();
   }
   const abort = new AbortController();
-  const waiting = client.chat.completions.create({model, messages: question, max_tokens: 200}, {signal: abort.signal});
+  const waiting = client.chat.completions.create(
+      {model, messages: question, max_tokens: 200}, {signal: abort.signal});
   setTimeout(() => abort.abort(), 50);
   const error = await errorOf(waiting).catch(() => null);  // null: it was faster
   if (error) assert.ok(error instanceof OpenAI.APIUserAbortError, `${error}`);
