@@ -1,0 +1,146 @@
+// deltafin chat at a terminal: a pseudo-terminal with somebody who types.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "cli/process.h"
+
+namespace deltafin::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Terminal {
+ public:
+  Terminal(const ScratchFolder& home, std::vector<std::string> arguments) {
+    winsize size = {.ws_row = 24, .ws_col = 100, .ws_xpixel = 0, .ws_ypixel = 0};
+    pid_ = ::forkpty(&descriptor_, nullptr, nullptr, &size);
+    if (pid_ != 0) return;
+    ::setenv("XDG_STATE_HOME", home.path().c_str(), 1);
+    ::setenv("HOME", home.path().c_str(), 1);
+    ::setenv("TERM", "xterm", 1);
+    arguments.insert(arguments.begin(), DELTAFIN_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    ::execv(DELTAFIN_PROGRAM, argv.data());
+    ::_exit(127);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    ::close(descriptor_);
+  }
+
+  void type(const std::string& keys) const {
+    ASSERT_EQ(::write(descriptor_, keys.data(), keys.size()), ssize_t(keys.size()));
+  }
+
+  // Whether `text` is shown behind everything that was waited for before.
+  bool shows(const std::string& text) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    for (;;) {
+      if (const size_t at = shown_.find(text, seen_); at != std::string::npos) {
+        seen_ = at + text.size();
+        return true;
+      }
+      pollfd ready = {.fd = descriptor_, .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, 100) > 0) {
+        char bytes[4096];
+        const ssize_t count = ::read(descriptor_, bytes, sizeof bytes);
+        if (count <= 0) return false;
+        shown_.append(bytes, size_t(count));
+      }
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+  }
+  std::string rest() const { return shown_.substr(seen_); }
+
+  int exit_status() {
+    while (shows("\n")) {
+    }
+    int status = -1;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int descriptor_ = -1;
+  std::string shown_;
+  size_t seen_ = 0;
+};
+
+constexpr const char* kUp = "\x1b[A";
+constexpr const char* kControlC = "\x03";
+constexpr const char* kControlD = "\x04";
+
+TEST(Terminal, AnswersAndRemembersWhatWasAsked) {
+  const ScratchFolder home;
+  {
+    Terminal terminal(home, {"demo"});
+    ASSERT_TRUE(terminal.shows("> ")) << terminal.rest();
+    terminal.type("The capital of France is\r");
+    EXPECT_TRUE(terminal.shows("is Paris.")) << terminal.rest();
+    ASSERT_TRUE(terminal.shows("> "));
+    terminal.type(kUp);
+    EXPECT_TRUE(terminal.shows("The capital of France is")) << terminal.rest();
+    terminal.type("\r");
+    EXPECT_TRUE(terminal.shows("> ")) << terminal.rest();
+    terminal.type(kControlD);
+    EXPECT_EQ(terminal.exit_status(), 0);
+  }
+  // Another session knows it too.
+  Terminal terminal(home, {"demo"});
+  ASSERT_TRUE(terminal.shows("> "));
+  terminal.type(kUp);
+  EXPECT_TRUE(terminal.shows("The capital of France is")) << terminal.rest();
+}
+
+TEST(Terminal, ControlCStopsAnAnswerAndNotTheConversation) {
+  const ScratchFolder home;
+  // Hot enough to go on and on.
+  Terminal terminal(home, {"chat", "demo", "--temperature", "5", "--seed", "1"});
+  ASSERT_TRUE(terminal.shows("> "));
+  terminal.type("Talk.\r");
+  // Some of the answer is there.
+  ASSERT_TRUE(terminal.shows("\n") && terminal.shows("e") && terminal.shows("a"))
+      << terminal.rest();
+  terminal.type(kControlC);
+  EXPECT_TRUE(terminal.shows("stopped after ")) << terminal.rest();
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.rest();
+  terminal.type("/stats\r");
+  EXPECT_TRUE(terminal.shows("1 turn")) << terminal.rest();
+  terminal.type(kControlD);
+  EXPECT_EQ(terminal.exit_status(), 0);
+}
+
+TEST(Terminal, ALineThatEndsInABackslashAndAPastedBlockAreOneMessage) {
+  const ScratchFolder home;
+  Terminal terminal(home, {"demo"});
+  ASSERT_TRUE(terminal.shows("> "));
+  terminal.type("The capital of \\\r");
+  ASSERT_TRUE(terminal.shows(". ")) << terminal.rest();
+  terminal.type("France is\r");
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.rest();
+  terminal.type("one\rtwo\rthree\r");
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.rest();
+  terminal.type("/stats\r");
+  EXPECT_TRUE(terminal.shows("2 turns")) << terminal.rest();
+}
+
+}  // namespace
+}  // namespace deltafin::test
