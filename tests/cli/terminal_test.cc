@@ -51,21 +51,14 @@ class Terminal {
 
   // Whether `text` is shown behind everything that was waited for before.
   bool shows(const std::string& text) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    for (;;) {
-      if (const size_t at = shown_.find(text, seen_); at != std::string::npos) {
-        seen_ = at + text.size();
-        return true;
-      }
-      pollfd ready = {.fd = descriptor_, .events = POLLIN, .revents = 0};
-      if (::poll(&ready, 1, 100) > 0) {
-        char bytes[4096];
-        const ssize_t count = ::read(descriptor_, bytes, sizeof bytes);
-        if (count <= 0) return false;
-        shown_.append(bytes, size_t(count));
-      }
-      if (std::chrono::steady_clock::now() > end) return false;
-    }
+    return waits_for([&] {
+      const size_t at = shown_.find(text, seen_);
+      if (at != std::string::npos) seen_ = at + text.size();
+      return at != std::string::npos;
+    });
+  }
+  bool shows_bytes(size_t count) {
+    return waits_for([&] { return shown_.size() - seen_ >= count; });
   }
   std::string rest() const { return shown_.substr(seen_); }
 
@@ -78,6 +71,22 @@ class Terminal {
   }
 
  private:
+  template <class Condition>
+  bool waits_for(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition()) {
+      pollfd ready = {.fd = descriptor_, .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, 100) > 0) {
+        char bytes[4096];
+        const ssize_t count = ::read(descriptor_, bytes, sizeof bytes);
+        if (count <= 0) return false;
+        shown_.append(bytes, size_t(count));
+      }
+      if (std::chrono::steady_clock::now() > end) return false;
+    }
+    return true;
+  }
+
   pid_t pid_ = -1;
   int descriptor_ = -1;
   std::string shown_;
