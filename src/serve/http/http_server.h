@@ -20,11 +20,11 @@ namespace deltafin::serve {
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-  std::string method;  // "GET"
-  std::string path;    // "/v1/models": percent-decoded, without the query
-  std::string query;   // behind '?', as it was sent
-  HeaderList headers;  // names in lower case, in order
-  std::string body;
+  std::string method = {};  // "GET"
+  std::string path = {};    // "/v1/models": percent-decoded, without the query
+  std::string query = {};   // behind '?', as it was sent
+  HeaderList headers = {};  // names in lower case, in order; an absolute target's host is Host
+  std::string body = {};
 
   // The value of the first header of that name (in lower case); null when there is none.
   const std::string* header(std::string_view name) const;
@@ -83,10 +83,10 @@ struct HttpOptions {
   std::string host = "127.0.0.1";  // an address, or localhost
   uint16_t port = 8000;            // 0: any free one
   // Who may ask: every request but GET / and GET /health needs "Authorization: Bearer KEY".
-  std::optional<std::string> api_key;
-  std::vector<std::string> allowed_origins;  // of web pages elsewhere (--cors); "*": any
+  std::optional<std::string> api_key = {};
+  std::vector<std::string> allowed_origins = {};  // of web pages elsewhere (--cors); "*": any
   // Names besides the address itself and localhost that a Host header may have.
-  std::vector<std::string> allowed_hosts;
+  std::vector<std::string> allowed_hosts = {};
   HttpLimits limits = {};
 };
 

@@ -801,7 +801,7 @@ TEST_F(HttpServerTest, ServesManyStreamsFromManyThreads) {
     else
       whole += clients[i]->receive_until("data: 49\n\n\r\n0\r\n\r\n");
   for (std::thread& writer : writers) writer.join();
-  server_.reset();  // calls_ back while `gone` is there
+  server_.reset();  // calls back while `gone` is there
   EXPECT_EQ(whole, count - count / 3);
   EXPECT_LE(gone, count / 3);
 }
