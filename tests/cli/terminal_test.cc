@@ -121,13 +121,13 @@ TEST(Terminal, AnswersAndRemembersWhatWasAsked) {
 
 TEST(Terminal, ControlCStopsAnAnswerAndNotTheConversation) {
   const ScratchFolder home;
-  // Hot enough to go on and on.
-  Terminal terminal(home, {"chat", "demo", "--temperature", "5", "--seed", "1"});
+  // Hot enough to reason on and on.
+  Terminal terminal(home,
+                    {"chat", "demo", "--show-reasoning", "--temperature", "5", "--seed", "1"});
   ASSERT_TRUE(terminal.shows("> "));
   terminal.type("Talk.\r");
-  // Some of the answer is there.
-  ASSERT_TRUE(terminal.shows("\n") && terminal.shows("e") && terminal.shows("a"))
-      << terminal.rest();
+  // More than a progress bar.
+  ASSERT_TRUE(terminal.shows_bytes(2000)) << terminal.rest();
   terminal.type(kControlC);
   EXPECT_TRUE(terminal.shows("stopped after ")) << terminal.rest();
   ASSERT_TRUE(terminal.shows("> ")) << terminal.rest();
