@@ -2,12 +2,15 @@
 // where.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/philox.h"
 #include "engine/scheduler.h"
+#include "engine/state_directory.h"
 #include "io/simulated.h"
 #include "support/engine_fixture.h"
 #include "support/golden.h"
@@ -234,6 +237,33 @@ TEST_P(SchedulerSimulation, AnswersKeepHalfOfTheirRateWhileALongPromptIsRead) {
   const std::chrono::nanoseconds quiet_start = clock_.now();
   while (quiet.step()) continue;
   EXPECT_LE(seconds(shared), 2.2 * seconds(clock_.now() - quiet_start));
+}
+
+// Not only when there is nothing else to do. On this clock saving takes no time.
+TEST_P(SchedulerSimulation, StatesAreSavedWhileOthersAreAnswered) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() /
+      ("deltafin_busy_" + std::to_string(::getpid()) + "_" + GetParam());
+  std::filesystem::remove_all(folder);
+  StateDirectory directory = test::value_of(
+      StateDirectory::open(real_, folder,
+                           {.arithmetic = "canon-1",
+                            .identity = {},
+                            .vocab_size = engine_->vocab_size(),
+                            .max_positions = engine_->contract().max_positions},
+                           engine_->state_layout(), {.budget_bytes = uint64_t{1} << 30}));
+  Scheduler scheduler(
+      *engine_,
+      {.sequences = 2, .kept_state_bytes = uint64_t{1} << 30, .state_directory = &directory});
+  const std::shared_ptr<HearingListener> writer = std::make_shared<HearingListener>(),
+                                         reader = std::make_shared<HearingListener>();
+  test::value_of(scheduler.submit({.prompt = {5, 6}, .max_tokens = 100'000}, writer));
+  test::value_of(scheduler.submit({.prompt = {7, 8}}, reader));
+  while (!reader->heard.has_ended()) scheduler.step();
+  scheduler.step();
+  EXPECT_EQ(directory.count(), 1u);
+  EXPECT_FALSE(writer->heard.has_ended());
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -492,12 +492,6 @@ TEST_P(SchedulerTest, StatesOnDiskSurviveARestart) {
         bench.run({.prompt = first, .max_tokens = 5, .borders = {20}}).heard().answers.at(0).tokens;
     EXPECT_EQ(directory.count(), 2u);  // the border and the end
     EXPECT_FALSE(bench.scheduler().step());
-
-    // And not only when there is nothing else to do.
-    bench.submit({.prompt = random_tokens(random_, 9), .max_tokens = 1'000'000});
-    const Bench::Request& other = bench.submit({.prompt = random_tokens(random_, 9)});
-    while (!other.heard().has_ended() || directory.count() < 3)
-      ASSERT_TRUE(bench.scheduler().step());
   }
   StateDirectory directory = open();
   Bench bench(engine_, {.kept_state_bytes = kPlenty, .state_directory = &directory});
