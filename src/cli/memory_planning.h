@@ -19,7 +19,7 @@ namespace deltafin::cli {
 struct PlannedMemory {
   memory::Budget budget;
   memory::Plan plan;
-  memory::ModelSizes sizes;
+  memory::ModelSizes sizes = {};
   uint64_t kept_state_bytes = 0;  // for Workload::kept_sequences, beside the plan
 };
 
