@@ -106,6 +106,7 @@ void Generation::begin(size_t prompt) {
   for (uint32_t answer = 0; answer < setup_.answers; ++answer) {
     const size_t index = prompt * setup_.answers + answer;
     choices_[index].held = prompt_logprobs_[prompt];
+    choices_[index].offset = character_count(text);
     emit(index, {.content = text}, std::nullopt);
   }
 }

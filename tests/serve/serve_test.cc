@@ -253,6 +253,22 @@ TEST(Serve, EchoWithLogprobsScoresAPrompt) {
   for (size_t i = 1; i < logprobs.size(); ++i) EXPECT_LT(logprobs[i], 0);
 }
 
+TEST(Serve, OffsetsOfLogprobsGoOnBehindAnEcho) {
+  const Server server;
+  const json answer =
+      server.complete({{"prompt", kPrompt}, {"max_tokens", 3}, {"echo", true}, {"logprobs", 1}})
+          .parsed();
+  const json& choice = answer["choices"][0];
+  const json& tokens = choice["logprobs"]["tokens"];
+  ASSERT_EQ(tokens.size(), answer["usage"]["total_tokens"].get<size_t>());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const std::string token = tokens[i];
+    EXPECT_EQ(choice["text"].get<std::string>().substr(
+                  choice["logprobs"]["text_offset"][i].get<size_t>(), token.size()),
+              token);
+  }
+}
+
 TEST(Serve, AStopStringEndsTheAnswerAndIsNotInIt) {
   const Server server;
   const std::string whole = server.complete(completion(20)).text();
