@@ -23,8 +23,6 @@ namespace deltafin::cli {
 
 namespace {
 
-constexpr uint64_t kContext = 8192;
-
 struct ChatCommandFlags {
   std::optional<std::string> model;
   ChatFlags chat;
@@ -43,7 +41,7 @@ void ChatCommandFlags::declare(CommandLine& line) {
   line.flag("--context", "N",
             fmt::format("tokens of the whole conversation at most, for which memory is planned "
                         "(default: {}, or what the model can)",
-                        kContext),
+                        kDefaultContext),
             integer_into(context, 2, UINT64_MAX));
   line.flag("--max-tokens", "N",
             "tokens of one answer and its reasoning at most (default: what the context leaves)",
@@ -70,23 +68,12 @@ struct ChatPreparation {
   uint64_t context = 0;
 };
 
-Result<uint64_t> context_of(const ChatCommandFlags& flags,
-                            const checkpoint::ModelContract& contract) {
-  const uint64_t most = std::max<uint64_t>(contract.max_positions, 1);
-  if (flags.context && *flags.context > most)
-    return fail(ErrorCode::Usage,
-                fmt::format("--context: found {}, but the model declares {} positions\n  give at "
-                            "most {}",
-                            *flags.context, most, most));
-  return flags.context.value_or(std::min(kContext, most));
-}
-
 Result<ChatPreparation> prepare(const ChatCommandFlags& flags) {
   const io::PosixStorage storage;
   ChatPreparation ready;
   TRY(ready.directory, find_model(storage, *flags.model));
   TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(ready.context, context_of(flags, ready.contract));
+  TRY(ready.context, context_of(flags.context, ready.contract));
   TRY(ready.options, engine_options(flags.engine));
   TRY(ready.reader, reader_choice(flags.engine));
   TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));

@@ -59,6 +59,17 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
   return PlannedMemory{std::move(budget), plan, std::move(sizes), kept_state_bytes};
 }
 
+Result<uint64_t> context_of(const std::optional<uint64_t>& flag,
+                            const checkpoint::ModelContract& contract) {
+  const uint64_t most = std::max<uint64_t>(contract.max_positions, 1);
+  if (flag && *flag > most)
+    return fail(ErrorCode::Usage,
+                fmt::format("--context: found {}, but the model declares {} positions\n  give at "
+                            "most {}",
+                            *flag, most, most));
+  return flag.value_or(std::min(kDefaultContext, most));
+}
+
 std::string budget_warning(const memory::Budget& budget, const MemoryShare& memory) {
   if (!budget.exceeds_machine) return "";
   return fmt::format(

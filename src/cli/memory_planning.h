@@ -36,6 +36,12 @@ struct Workload {
   std::optional<uint64_t> context = std::nullopt;
 };
 
+// The tokens of a conversation, where --context does not say.
+inline constexpr uint64_t kDefaultContext = 8192;
+// What --context says, or that, or what the model can. Errors: Usage, for more than the model can.
+Result<uint64_t> context_of(const std::optional<uint64_t>& flag,
+                            const checkpoint::ModelContract& contract);
+
 // The plan for what --memory allows, or without that flag for what this process may use, with the
 // sizes of the checkpoint in `directory`. Its numbers are in `options` afterwards. Empty, and
 // `options` as they were, when nobody says and this machine does not say either. Errors:

@@ -26,6 +26,7 @@
 #include "cli/signals.h"
 #include "cli/standard_output.h"
 #include "cli/units.h"
+#include "serve/api/sampling_json.h"
 
 namespace deltafin::cli {
 
@@ -199,7 +200,7 @@ nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation&
         {"expert_cache_bytes", ready.options.expert_cache_bytes},
         {"prefill_rows", request.prefill_rows},
         {"memory", memory_json(ready.memory)}}},
-      {"sampling", to_json(request.sampling)},
+      {"sampling", serve::sampling_json(request.sampling)},
       {"stop_ids", request.stop_tokens},
   };
 }

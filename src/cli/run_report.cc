@@ -10,6 +10,7 @@
 #include "cli/sampling.h"
 #include "cli/units.h"
 #include "numerics/kernels.h"
+#include "serve/api/sampling_json.h"
 
 namespace deltafin::cli {
 
@@ -231,7 +232,7 @@ ordered_json to_json(const RunReport& report) {
   };
   add_outcome(json, report);
   add_chat(json, report);
-  json["sampling"] = to_json(report.sampling);
+  json["sampling"] = serve::sampling_json(report.sampling);
   json["machine"] = {
       {"threads", report.thread_count},
       {"isa", report.isa},

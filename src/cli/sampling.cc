@@ -4,8 +4,6 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/limits.h"
 
@@ -17,14 +15,6 @@ namespace {
 
 bool wants_sampling(const SamplingFlags& flags) {
   return flags.sample || flags.temperature || flags.top_p || flags.min_p || flags.top_k;
-}
-
-// 0.6f as 0.6 and not as 0.60000002384: the shortest decimal that reads back as the same float.
-double shortest(float value) {
-  const std::string text = fmt::format("{}", value);
-  double result = value;
-  std::from_chars(text.data(), text.data() + text.size(), result);
-  return result;
 }
 
 // "top_p is 2; ..." as "--top-p is 2; ...": the values of the model have been checked before, so it
@@ -108,22 +98,6 @@ std::string describe(const SamplingParameters& p) {
   add(p.frequency_penalty != 0, fmt::format("frequency penalty {}", p.frequency_penalty));
   add(sampled, fmt::format("seed {}", p.seed));
   return text;
-}
-
-nlohmann::ordered_json to_json(const SamplingParameters& p) {
-  const bool sampled = p.temperature > 0;
-  nlohmann::ordered_json json = {{"mode", sampled ? "sample" : "greedy"},
-                                 {"temperature", shortest(p.temperature)}};
-  if (sampled) {
-    json["top_k"] = p.top_k;
-    json["top_p"] = shortest(p.top_p);
-    json["min_p"] = shortest(p.min_p);
-    json["seed"] = p.seed;
-  }
-  json["repetition_penalty"] = shortest(p.repetition_penalty);
-  json["presence_penalty"] = shortest(p.presence_penalty);
-  json["frequency_penalty"] = shortest(p.frequency_penalty);
-  return json;
 }
 
 std::string seed_note(const SamplingFlags& flags, const engine::SamplingParameters& parameters) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -37,6 +36,5 @@ std::string seed_note(const SamplingFlags& flags, const engine::SamplingParamete
 
 // "greedy", or "temperature 0.6, top-p 0.95, seed 7": what is not neutral.
 std::string describe(const engine::SamplingParameters& parameters);
-nlohmann::ordered_json to_json(const engine::SamplingParameters& parameters);
 
 }  // namespace deltafin::cli

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "serve/api/sampling_json.h"
+
 namespace deltafin::cli {
 namespace {
 
@@ -79,7 +81,7 @@ TEST(Sampling, PrintsDecimalsAsTheyWereTyped) {
   SamplingFlags flags;
   flags.temperature = 0.6f;
   flags.seed = UINT64_MAX;
-  const nlohmann::ordered_json json = to_json(combine(flags, {}, 9).value());
+  const nlohmann::ordered_json json = serve::sampling_json(combine(flags, {}, 9).value());
   EXPECT_EQ(json.dump(),
             R"({"mode":"sample","temperature":0.6,"top_k":0,"top_p":1.0,"min_p":0.0,)"
             R"("seed":18446744073709551615,"repetition_penalty":1.0,"presence_penalty":0.0,)"

@@ -54,16 +54,6 @@ std::string model_name(const ServeFlags& flags, const std::string& directory) {
   return path.filename().empty() ? "model" : path.filename().string();
 }
 
-Result<uint64_t> context_of(const ServeFlags& flags, const checkpoint::ModelContract& contract) {
-  const uint64_t most = std::max<uint64_t>(contract.max_positions, 1);
-  if (flags.context && *flags.context > most)
-    return fail(ErrorCode::Usage,
-                fmt::format("--context: found {}, but the model declares {} positions\n  give at "
-                            "most {}",
-                            *flags.context, most, most));
-  return flags.context.value_or(std::min(ServeFlags::kContext, most));
-}
-
 // What the model's template is, or why there is no chat.
 Status find_chat(const ServeFlags& flags, const io::Storage& storage, ServePreparation& ready) {
   const Result<ChatSetup> setup =
@@ -104,7 +94,7 @@ Result<ServePreparation> prepare(const ServeFlags& flags) {
   TRY(ready.http, flags.http_options());
   TRY(ready.directory, find_model(storage, *flags.model));
   TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(const uint64_t context, context_of(flags, ready.contract));
+  TRY(const uint64_t context, context_of(flags.context, ready.contract));
   TRY(ready.engine, engine_options(flags.engine));
   TRY(ready.reader, reader_choice(flags.engine));
   TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "cli/memory_planning.h"
 #include "cli/model_location.h"
 #include "io/file.h"
 
@@ -73,7 +74,7 @@ void ServeFlags::declare(CommandLine& line) {
   line.flag("--context", "N",
             fmt::format("tokens of a prompt and its answer at most, for which memory is planned "
                         "(default: {}, or what the model can)",
-                        kContext),
+                        kDefaultContext),
             integer_into(context, 2, limits::kPositions));
   line.flag("--state-dir", "DIR",
             "keeps finished answers, and the states of prompts, so that what was read once is not "

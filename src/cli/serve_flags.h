@@ -14,7 +14,7 @@
 namespace deltafin::cli {
 
 struct ServeFlags {
-  static constexpr uint64_t kContext = 8192, kRequests = 4, kQueue = 32, kDrainSeconds = 30;
+  static constexpr uint64_t kRequests = 4, kQueue = 32, kDrainSeconds = 30;
   // States of so many whole contexts are kept for later prompts.
   static constexpr uint64_t kKeptSequences = 2;
   static constexpr uint64_t kStateBytes = 8'000'000'000;

@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/family.h"
@@ -46,6 +48,16 @@ EngineCounters Engine::snapshot() const {
           .passes = passes_,
           .rows = rows_,
           .layer_times = layer_times_};
+}
+
+Status Engine::check_tokens(std::span<const TokenId> tokens) const {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= 0 && size_t(tokens[i]) < vocab_size()) continue;
+    return fail(ErrorCode::Usage,
+                fmt::format("token id {} at index {} is outside the vocabulary: expected 0..{}",
+                            tokens[i], i, vocab_size() - 1));
+  }
+  return {};
 }
 
 }  // namespace deltafin::engine

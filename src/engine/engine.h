@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,8 @@ class Engine {
 
   const checkpoint::ModelContract& contract() const { return checkpoint_.contract(); }
   size_t vocab_size() const { return model_->vocab_size(); }
+  // Errors: Usage, naming the first id that is outside the vocabulary.
+  Status check_tokens(std::span<const TokenId> tokens) const;
   size_t layer_count() const { return model_->layer_count(); }
   const state::Layout& state_layout() const { return model_->state_layout(); }
   const numerics::Kernels& kernels() const { return kernels_; }

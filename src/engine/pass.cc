@@ -19,13 +19,7 @@ Status check_request(const Engine& engine, const PassRequest& request) {
   if (request.mode == PassMode::Verify && request.tokens.size() > limits::kVerifyRows)
     return fail(ErrorCode::Usage, fmt::format("a verify pass of {} rows: at most {} are possible",
                                               request.tokens.size(), limits::kVerifyRows));
-  for (size_t i = 0; i < request.tokens.size(); ++i) {
-    const TokenId id = request.tokens[i];
-    if (id >= 0 && size_t(id) < engine.vocab_size()) continue;
-    return fail(ErrorCode::Usage,
-                fmt::format("token id {} at index {} is outside the vocabulary: expected 0..{}", id,
-                            i, engine.vocab_size() - 1));
-  }
+  TRY_STATUS(engine.check_tokens(request.tokens));
   const uint64_t end = request.sequence->position_count() + request.tokens.size();
   const uint64_t limit = engine.contract().max_positions;
   if (end > limit)

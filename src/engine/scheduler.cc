@@ -27,13 +27,7 @@ Status check_request(const Engine& engine, const ScheduledRequest& request, uint
     return fail(ErrorCode::Usage, "the prompt has no token: give at least one character or id");
   if (request.answers == 0)
     return fail(ErrorCode::Usage, "0 answers are asked for; expected at least 1");
-  for (size_t i = 0; i < request.prompt.size(); ++i) {
-    const TokenId id = request.prompt[i];
-    if (id >= 0 && size_t(id) < engine.vocab_size()) continue;
-    return fail(ErrorCode::Usage,
-                fmt::format("token id {} at index {} is outside the vocabulary: expected 0..{}", id,
-                            i, engine.vocab_size() - 1));
-  }
+  TRY_STATUS(engine.check_tokens(request.prompt));
   if (request.prompt.size() > context)
     return fail(ErrorCode::Usage, fmt::format("the prompt has {} tokens, and the context {}",
                                               request.prompt.size(), context));

@@ -1,10 +1,10 @@
 #include "serve/api/generation_response.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "serve/api/sampling_json.h"
 #include "serve/api/token_text.h"
 
 namespace deltafin::serve {
@@ -20,17 +20,10 @@ std::string dump(const Json& json) {
 
 std::string event(const Json& json) { return "data: " + dump(json) + "\n\n"; }
 
-// 0.6f as 0.6 and not as 0.60000002384: the shortest decimal that reads back as the same float.
-double shortest(float value) {
-  char text[32];
-  const std::to_chars_result end = std::to_chars(std::begin(text), std::end(text), value);
-  double result = value;
-  std::from_chars(text, end.ptr, result);
-  return result;
-}
-
 // JSON has no infinity; OpenAI's API says -9999 for what cannot be.
-double logprob_json(float logprob) { return std::isfinite(logprob) ? shortest(logprob) : -9999.0; }
+double logprob_json(float logprob) {
+  return std::isfinite(logprob) ? shortest_decimal(logprob) : -9999.0;
+}
 
 Json finish_json(const std::optional<FinishReason>& finish) {
   if (!finish) return nullptr;
@@ -51,22 +44,6 @@ Json usage_json(const Usage& usage) {
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
           {"completion_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}}};
-}
-
-// The parameters that had an effect, without logit_bias, which may be long and has no default.
-Json sampling_json(const engine::SamplingParameters& p) {
-  const bool sampled = p.temperature > 0;
-  Json json = {{"mode", sampled ? "sample" : "greedy"}, {"temperature", shortest(p.temperature)}};
-  if (sampled) {
-    json["top_k"] = p.top_k;
-    json["top_p"] = shortest(p.top_p);
-    json["min_p"] = shortest(p.min_p);
-    json["seed"] = p.seed;
-  }
-  json["repetition_penalty"] = shortest(p.repetition_penalty);
-  json["presence_penalty"] = shortest(p.presence_penalty);
-  json["frequency_penalty"] = shortest(p.frequency_penalty);
-  return json;
 }
 
 Json object_json(const ResponseHead& head, const char* object, Json choices) {
