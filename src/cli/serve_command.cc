@@ -88,6 +88,14 @@ void describe_model(const ServeFlags& flags, const std::optional<PlannedMemory>&
   model.activation_bytes = memory->plan.activation_bytes;
 }
 
+// What clients may make us hold at worst: bodies that come in, answers that are kept, logits of
+// scored prompts and of all answers.
+uint64_t bytes_beside_the_engine(const ServePreparation& ready) {
+  const uint64_t rows = limits::kScoredRows + ready.service.requests;
+  return limits::kHttpBodyBytesOfAll + ready.service.jobs.memory_bytes +
+         rows * ready.contract.vocab_size() * sizeof(float);
+}
+
 Result<ServePreparation> prepare(const ServeFlags& flags) {
   const io::PosixStorage storage;
   ServePreparation ready;
@@ -116,6 +124,7 @@ Result<ServePreparation> prepare(const ServeFlags& flags) {
     TRY(ready.owner, state_owner(storage, ready.directory));
   }
   const Workload workload{.prompt_rows = context,
+                          .output_bytes = bytes_beside_the_engine(ready),
                           .requests = ready.service.requests,
                           .kept_sequences = ServeFlags::kKeptSequences,
                           .context = context};

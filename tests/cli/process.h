@@ -51,6 +51,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t id() const { return pid_; }
   void signal(int number) const;
   // Returns whether the file or the captured standard output contains `text` before a minute is
   // over.

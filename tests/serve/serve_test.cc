@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -29,6 +30,13 @@ struct Answer {
   json parsed() const { return json::parse(body, nullptr, false); }
   std::string text() const { return parsed()["choices"][0]["text"]; }
 };
+
+// Whatever comes until the server closes. An answer may take its time on a busy machine.
+std::string rest_of(TestClient& client) {
+  while (client.receive(std::chrono::minutes(1))) {
+  }
+  return client.received();
+}
 
 std::string dechunked(std::string_view body) {
   std::string whole;
@@ -73,7 +81,7 @@ class Server {
              const std::string& headers = "") const {
     TestClient client(port_);
     client.send(request(method, path, body, headers));
-    return to_answer(client.receive_all());
+    return to_answer(rest_of(client));
   }
   Answer get(const std::string& path) const { return ask("GET", path, ""); }
   Answer complete(const json& body, const std::string& headers = "") const {
@@ -84,6 +92,13 @@ class Server {
   }
   json status() const { return get("/status").parsed(); }
   bool is_idle() const { return status()["requests"]["running"] == 0; }
+
+  uint64_t peak_resident_bytes() const {
+    const std::string status = read_file("/proc/" + std::to_string(process_.id()) + "/status");
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(status, found, std::regex("VmHWM:\\s+([0-9]+) kB")));
+    return std::stoull(found[1]) * 1024;
+  }
 
   static bool wait_for(const std::function<bool()>& what) {
     for (int i = 0; i < 1000; ++i) {
@@ -103,7 +118,9 @@ class Server {
  private:
   static std::vector<std::string> arguments(const std::string& model,
                                             std::vector<std::string> more) {
-    std::vector<std::string> all = {"serve", model, "--port", "0", "--memory", "600MB"};
+    std::vector<std::string> all = {"serve", model, "--port", "0"};
+    if (std::ranges::find(more, "--memory") == more.end())
+      more.insert(more.end(), {"--memory", "600MB"});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -337,7 +354,7 @@ TEST(Serve, ACancelledRequestEndsWithAnError) {
                               "X-Request-Id: long\r\n"));
   ASSERT_TRUE(client.receive_until("data: "));
   EXPECT_EQ(server.ask("POST", "/v1/requests/long/cancel", "").parsed()["cancelled"], true);
-  const std::vector<json> events = events_of(to_answer(client.receive_all()).body);
+  const std::vector<json> events = events_of(to_answer(rest_of(client)).body);
   EXPECT_EQ(events.back()["error"]["code"], "cancelled");
   EXPECT_EQ(server.ask("POST", "/v1/requests/long/cancel", "").parsed()["cancelled"], false);
   EXPECT_EQ(server.complete(completion(5)).status, 200);
@@ -424,7 +441,7 @@ TEST(Serve, WhatRunsMayEndWhenTheServerIsToldTo) {
   client.send(Server::request("POST", "/v1/completions", completion(300, true).dump()));
   ASSERT_TRUE(client.receive_until("data: "));
   server.signal(SIGTERM);
-  EXPECT_THAT(to_answer(client.receive_all()).body, HasSubstr("[DONE]"));
+  EXPECT_THAT(to_answer(rest_of(client)).body, HasSubstr("[DONE]"));
   EXPECT_EQ(server.finish().exit_status, 0);
 }
 
@@ -434,7 +451,7 @@ TEST(Serve, WhatTakesTooLongIsEndedWhenTheServerIsToldTo) {
   client.send(Server::request("POST", "/v1/completions", completion(8000, true).dump()));
   ASSERT_TRUE(client.receive_until("data: "));
   server.signal(SIGTERM);
-  EXPECT_THAT(to_answer(client.receive_all()).body, Not(HasSubstr("[DONE]")));
+  EXPECT_THAT(to_answer(rest_of(client)).body, Not(HasSubstr("[DONE]")));
   EXPECT_EQ(server.finish().exit_status, 0);
 }
 
@@ -451,6 +468,28 @@ TEST(Serve, SaysWhatIsWrongBeforeItLoads) {
   EXPECT_THAT(refused({"--context", "99999999"}), HasSubstr("--context"));
   const Server server;
   EXPECT_THAT(refused({"--port", std::to_string(server.port())}), HasSubstr("--port"));
+}
+
+// At the smallest budget that it accepts, under everything at once.
+TEST(Serve, KeepsToItsBudget) {
+  if (kSanitized) GTEST_SKIP() << "not with a sanitizer";
+  const Outcome refused = run_program({"serve", "demo", "--memory", "1MB"});
+  std::smatch floor;
+  ASSERT_TRUE(std::regex_search(refused.err, floor, std::regex("--memory ([0-9]+)MB")));
+  const uint64_t budget = std::stoull(floor[1]) * 1'000'000;
+  const Server server({"--memory", floor[1].str() + "MB"});
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 6; ++client) {
+    clients.emplace_back([&, client] {
+      std::vector<int> ids;
+      for (int i = 0; i < 400 * client + 50; ++i) ids.push_back((i * 7919 + client) % 1000);
+      json body = {{"prompt", ids}, {"max_tokens", 20}, {"n", 1 + client % 4}, {"temperature", 1}};
+      if (client % 2 == 1) body.update({{"echo", true}, {"logprobs", 5}, {"n", 1}});
+      EXPECT_EQ(server.complete(body).status, 200);
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_LE(server.peak_resident_bytes(), budget);
 }
 
 TEST(Serve, TellsPeopleAndProgramsHowItIs) {
