@@ -90,6 +90,7 @@ Service::Service(ServiceOptions options, const text::Tokenizer& tokenizer,
       clock_(clock),
       jobs_(options_.jobs, clock),
       started_(unix_seconds()),
+      tag_(options_.draw_seed() & 0xFFFFFF),
       started_at_(clock.now()) {}
 
 void Service::handle(HttpRequest request, Reply reply) {
@@ -203,19 +204,20 @@ ApiResult<GenerationSetup> Service::setup_of(const GenerationFields& fields, boo
     return std::unexpected(to_api_error(valid.error()));
   Result<text::StopStrings> stops = text::StopStrings::create(fields.stop);
   if (!stops) return std::unexpected(bad_request("stop", stops.error().what));
-  return GenerationSetup{.head = {.id = fmt::format("{}-{:x}{:06x}", is_chat ? "chatcmpl" : "cmpl",
-                                                    started_, next_id_++),
-                                  .created = unix_seconds(),
-                                  .model = options_.model.id,
-                                  .sampling = fields.sampling},
-                         .channels = {},
-                         .prompts = {},
-                         .answers = fields.answers,
-                         .stop_tokens = options_.stop_tokens,
-                         .stops = *std::move(stops),
-                         .include_usage = fields.include_usage,
-                         .logprobs = fields.logprobs,
-                         .timeout = fields.timeout};
+  return GenerationSetup{
+      .head = {.id = fmt::format("{}-{:x}{:06x}{:06x}", is_chat ? "chatcmpl" : "cmpl", started_,
+                                 tag_, next_id_++),
+               .created = unix_seconds(),
+               .model = options_.model.id,
+               .sampling = fields.sampling},
+      .channels = {},
+      .prompts = {},
+      .answers = fields.answers,
+      .stop_tokens = options_.stop_tokens,
+      .stops = *std::move(stops),
+      .include_usage = fields.include_usage,
+      .logprobs = fields.logprobs,
+      .timeout = fields.timeout};
 }
 
 void Service::complete(const HttpRequest& request, Reply reply) {

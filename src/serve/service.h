@@ -95,6 +95,8 @@ class Service {
   const HttpServer* server_ = nullptr;
   JobStore jobs_;
   const int64_t started_;  // Unix seconds
+  // Of our ids: a server that was started again in the same second must not give the same ones.
+  const uint64_t tag_;
   std::chrono::nanoseconds started_at_;
 
   mutable std::mutex mutex_;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <regex>
+#include <set>
 #include <thread>
 
 #include "cli/process.h"
@@ -141,6 +142,7 @@ json question(const std::string& text) {
 
 // What was answered, and the next question.
 void add_turn(json& body, const json& answer, const std::string& text) {
+  ASSERT_TRUE(answer.contains("choices")) << answer;
   const json& message = answer["choices"][0]["message"];
   body["messages"].push_back({{"role", "assistant"},
                               {"content", message["content"]},
@@ -149,6 +151,8 @@ void add_turn(json& body, const json& answer, const std::string& text) {
 }
 
 uint64_t cached_tokens(const json& answer) {
+  EXPECT_TRUE(answer.contains("usage")) << answer;
+  if (!answer.contains("usage")) return 0;
   return answer["usage"]["prompt_tokens_details"]["cached_tokens"];
 }
 
@@ -329,6 +333,19 @@ TEST(Serve, AFinishedAnswerSurvivesARestart) {
   }
   const Server server({"--state-dir", states});
   EXPECT_EQ(server.get("/v1/requests/kept").body, whole);
+}
+
+TEST(Serve, AServerThatWasStartedAgainGivesOtherIds) {
+  const ScratchFolder folder;
+  std::set<std::string> ids;
+  for (int i = 0; i < 3; ++i) {
+    Server server({"--state-dir", folder / "states"});
+    const Answer answer = server.complete(completion(1));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    ids.insert(answer.parsed()["id"]);
+    server.end();
+  }
+  EXPECT_EQ(ids.size(), 3u);
 }
 
 TEST(Serve, WhatWasReadBeforeARestartIsNotReadAgain) {
