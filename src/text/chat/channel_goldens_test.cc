@@ -174,10 +174,8 @@ TEST_P(ChannelGoldens, TokensGiveWhatTextGives) {
   for (const JsonValue& golden : cases()) {
     TokenChannels channels = TokenChannels::create(*tokenizer, setup_of(golden)).value();
     WholeOutput whole;
-    for (const TokenId id :
-         tokenizer->encode(string_field(golden, "text"), SpecialTokens::Parse).value()) {
-      whole.add(channels.push(id).value());
-    }
+    const auto ids = tokenizer->encode(string_field(golden, "text"), SpecialTokens::Parse).value();
+    for (const TokenId id : ids) whole.add(channels.push(id).value());
     whole.add(channels.finish(OutputEnd::CutOff));
     EXPECT_EQ(whole.line(), expected_of(golden)) << string_field(golden, "name");
   }

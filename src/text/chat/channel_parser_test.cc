@@ -225,10 +225,8 @@ TEST(TokenChannels, MarkersThatAreNoTokensAreFoundByTheirSpelling) {
   const auto tokenizer = byte_tokenizer({"<|im_end|>"});
   TokenChannels channels = TokenChannels::create(*tokenizer, kK2).value();
   WholeOutput whole;
-  for (const TokenId id :
-       tokenizer->encode("<think>r</think>a<|im_end|>b", SpecialTokens::Parse).value()) {
-    whole.add(channels.push(id).value());
-  }
+  const auto ids = tokenizer->encode("<think>r</think>a<|im_end|>b", SpecialTokens::Parse).value();
+  for (const TokenId id : ids) whole.add(channels.push(id).value());
   EXPECT_EQ(whole.line(), "r|a|");
 }
 
