@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "serve/api/json_text.h"
 
 namespace deltafin::cli {
 
@@ -16,9 +17,7 @@ ordered_json event(const char* name, std::chrono::nanoseconds elapsed) {
 
 }  // namespace
 
-std::string to_line(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
+std::string to_line(const ordered_json& json) { return serve::json_text(json) + "\n"; }
 
 std::string to_document(const ordered_json& json) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

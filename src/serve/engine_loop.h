@@ -2,7 +2,6 @@
 // how it goes.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -10,14 +9,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/clock.h"
 #include "engine/scheduler.h"
-#include "memory/trunk.h"
 
 namespace deltafin::serve {
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/machine.h"
+#include "serve/api/json_text.h"
 #include "serve/api/tokenize_request.h"
 #include "serve/page/page.h"
 #include "text/chat/turn_prompt.h"
@@ -22,10 +23,6 @@ constexpr size_t kRequestIdBytes = 128;
 
 void send(Reply& reply, const ApiError& error, HeaderList more = {}) {
   reply.send(error.status, kJson, to_json(error), std::move(more));
-}
-
-std::string dump(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 int64_t unix_seconds() {
@@ -150,16 +147,16 @@ ApiDefaults Service::defaults() {
 // Whether one more request can be taken. Errors: 503 while the model loads and when the server
 // ends, 429 when the queue is full.
 ApiResult<void> Service::admit() const {
-  const ServerState state = loop_.status().state;
-  if (state == ServerState::Loading)
+  const EngineStatus status = loop_.status();
+  if (status.state == ServerState::Loading)
     return std::unexpected(ApiError{.status = 503,
                                     .message = fmt::format("the model is loading, {:.0f} % are "
                                                            "there\n  GET /health says when it is "
                                                            "ready",
-                                                           100 * loop_.status().loading_fraction),
+                                                           100 * status.loading_fraction),
                                     .type = "server_error",
                                     .code = "loading"});
-  if (state == ServerState::Draining)
+  if (status.state == ServerState::Draining)
     return std::unexpected(ApiError{.status = 503,
                                     .message = "the server is ending and takes no new requests",
                                     .type = "server_error",
@@ -175,33 +172,17 @@ ApiResult<void> Service::admit() const {
   return {};
 }
 
-ApiResult<std::vector<TokenId>> Service::prompt_ids(const CompletionPrompt& prompt,
-                                                    size_t index) const {
-  std::vector<TokenId> ids;
-  if (const std::string* text = std::get_if<std::string>(&prompt)) {
-    Result<std::vector<TokenId>> encoded = tokenizer_.encode(*text, text::SpecialTokens::AsText);
-    if (!encoded) return std::unexpected(bad_request("prompt", encoded.error().what));
-    ids = *std::move(encoded);
-  } else {
-    ids = std::get<std::vector<TokenId>>(prompt);
-  }
-  for (const TokenId id : ids) {
-    if (id >= 0 && static_cast<size_t>(id) < tokenizer_.vocabulary_size()) continue;
-    return std::unexpected(
-        bad_request(fmt::format("prompt[{}]", index),
-                    fmt::format("token id {} is outside the vocabulary: expected 0..{}", id,
-                                tokenizer_.vocabulary_size() - 1)));
-  }
-  if (ids.empty())
-    return std::unexpected(
-        bad_request("prompt", "the prompt is empty; it needs at least one character or token"));
-  return ids;
+// What was parsed is neither empty nor outside the vocabulary.
+ApiResult<std::vector<TokenId>> Service::prompt_ids(const CompletionPrompt& prompt) const {
+  if (const auto* ids = std::get_if<std::vector<TokenId>>(&prompt)) return *ids;
+  Result<std::vector<TokenId>> encoded =
+      tokenizer_.encode(std::get<std::string>(prompt), text::SpecialTokens::AsText);
+  if (!encoded) return std::unexpected(bad_request("prompt", encoded.error().what));
+  return *std::move(encoded);
 }
 
 // Everything but the prompts.
 ApiResult<GenerationSetup> Service::setup_of(const GenerationFields& fields, bool is_chat) {
-  if (const Status valid = engine::validate(fields.sampling, tokenizer_.vocabulary_size()); !valid)
-    return std::unexpected(to_api_error(valid.error()));
   Result<text::StopStrings> stops = text::StopStrings::create(fields.stop);
   if (!stops) return std::unexpected(bad_request("stop", stops.error().what));
   return GenerationSetup{
@@ -229,7 +210,7 @@ void Service::complete(const HttpRequest& request, Reply reply) {
   if (!setup) return send(reply, setup.error());
   setup->echo = parsed->echo;
   for (const CompletionPrompt& prompt : parsed->prompts) {
-    ApiResult<std::vector<TokenId>> ids = prompt_ids(prompt, setup->prompts.size());
+    ApiResult<std::vector<TokenId>> ids = prompt_ids(prompt);
     if (!ids) return send(reply, ids.error());
     setup->prompts.push_back(*std::move(ids));
   }
@@ -364,7 +345,7 @@ void Service::cancel(const std::string& id, Reply reply) {
   if (job == nullptr) return send(reply, not_found(fmt::format("there is no request {}", id)));
   const bool was_running = !job->ended();
   stop(id);
-  reply.send(200, kJson, dump({{"id", id}, {"cancelled", was_running}}));
+  reply.send(200, kJson, json_text({{"id", id}, {"cancelled", was_running}}));
 }
 
 // --- Everything else.
@@ -392,16 +373,16 @@ void Service::detokenize(const HttpRequest& request, Reply reply) {
 
 void Service::models(const HttpRequest&, Reply reply) {
   reply.send(200, kJson,
-             dump({{"object", "list"},
-                   {"data",
-                    {{{"id", options_.model.id},
-                      {"object", "model"},
-                      {"created", started_},
-                      {"owned_by", "deltafin"},
-                      {"deltafin",
-                       {{"architecture", options_.model.architecture},
-                        {"context", options_.context},
-                        {"chat", options_.chat_template != nullptr}}}}}}}));
+             json_text({{"object", "list"},
+                        {"data",
+                         {{{"id", options_.model.id},
+                           {"object", "model"},
+                           {"created", started_},
+                           {"owned_by", "deltafin"},
+                           {"deltafin",
+                            {{"architecture", options_.model.architecture},
+                             {"context", options_.context},
+                             {"chat", options_.chat_template != nullptr}}}}}}}));
 }
 
 void Service::health(const HttpRequest&, Reply reply) {
@@ -414,7 +395,7 @@ void Service::health(const HttpRequest&, Reply reply) {
     if (!disk_problem_.empty()) json["state_directory"] = disk_problem_;
   }
   const bool serves = status.state == ServerState::Ready || status.state == ServerState::Degraded;
-  reply.send(serves ? 200 : 503, kJson, dump(json));
+  reply.send(serves ? 200 : 503, kJson, json_text(json));
 }
 
 void Service::status(const HttpRequest&, Reply reply) {

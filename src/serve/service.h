@@ -79,7 +79,7 @@ class Service {
 
   ApiDefaults defaults();
   ApiResult<void> admit() const;
-  ApiResult<std::vector<TokenId>> prompt_ids(const CompletionPrompt& prompt, size_t index) const;
+  ApiResult<std::vector<TokenId>> prompt_ids(const CompletionPrompt& prompt) const;
   ApiResult<GenerationSetup> setup_of(const GenerationFields& fields, bool is_chat);
   // Hands it to the engine and lets the client listen. `borders`: of the one prompt of a chat.
   void start(const HttpRequest& request, Reply reply, const GenerationFields& fields,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "serve/api/json_text.h"
 
 namespace deltafin::serve {
 
@@ -105,7 +106,7 @@ std::string status_json(const ServerLook& look) {
       {"prefix_cache",
        {{"states", status.scheduler.kept_states}, {"bytes", status.scheduler.kept_state_bytes}}},
       {"passes", counters.passes}};
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::string metrics_text(const ServerLook& look) {

@@ -4,6 +4,7 @@
 
 #include "serve/api/field_lists.h"
 #include "serve/api/field_reader.h"
+#include "serve/api/json_text.h"
 
 namespace deltafin::serve {
 
@@ -16,8 +17,7 @@ std::string to_json(const ApiError& error) {
                                          {"type", error.type},
                                          {"param", or_null(error.param)},
                                          {"code", or_null(error.code)}}}};
-  // What a client sent may be part of a message.
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(json);
 }
 
 ApiError to_api_error(const Error& error) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "serve/api/json_text.h"
 #include "serve/api/sampling_json.h"
 #include "serve/api/token_text.h"
 
@@ -13,12 +14,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// Text is whole code points already; what a client or a model directory gave may be anything.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string event(const Json& json) { return "data: " + dump(json) + "\n\n"; }
+std::string event(const Json& json) { return "data: " + json_text(json) + "\n\n"; }
 
 // JSON has no infinity; OpenAI's API says -9999 for what cannot be.
 double logprob_json(float logprob) {
@@ -58,7 +54,7 @@ Json object_json(const ResponseHead& head, const char* object, Json choices) {
 std::string finished(Json object, const ResponseHead& head, const Usage& usage) {
   object["usage"] = usage_json(usage);
   object["deltafin"] = sampling_json(head.sampling);
-  return dump(object);
+  return json_text(object);
 }
 
 std::string chunk(Json object, const ResponseHead& head, bool usage_is_null) {

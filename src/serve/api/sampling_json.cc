@@ -1,18 +1,10 @@
 #include "serve/api/sampling_json.h"
 
-#include <charconv>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
-namespace deltafin::serve {
+#include "serve/api/json_text.h"
 
-double shortest_decimal(float value) {
-  char text[32];
-  const std::to_chars_result end = std::to_chars(std::begin(text), std::end(text), value);
-  double result = value;
-  std::from_chars(text, end.ptr, result);
-  return result;
-}
+namespace deltafin::serve {
 
 nlohmann::ordered_json sampling_json(const engine::SamplingParameters& p) {
   const bool sampled = p.temperature > 0;
