@@ -512,6 +512,8 @@ TEST(Serve, KeepsToItsBudget) {
 TEST(Serve, TellsPeopleAndProgramsHowItIs) {
   const Server server;
   server.complete(completion(5));
+  // An answer goes out before the numbers about it.
+  EXPECT_TRUE(Server::wait_for([&] { return server.status()["tokens"]["generated"] == 5; }));
   EXPECT_THAT(server.get("/").body, HasSubstr("<!doctype html>"));
   EXPECT_THAT(server.get("/metrics").body, HasSubstr("deltafin_generated_tokens_total 5"));
   const json status = server.status();
