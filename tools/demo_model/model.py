@@ -360,15 +360,17 @@ class Model(torch.nn.Module):
                 self.p[k].data = v
 
     @torch.no_grad()
-    def balance(self, rate, band=1.0):
-        """Balancing without a loss: the selection bias of experts used more than mean * band goes down, of those used
-        less than mean / band up, faster where an expert is nearly unused. Loads are averages over some 20 steps."""
+    def balance(self, rate):
+        """Balancing without a loss: the selection bias of experts used more than twice the mean goes down, of those used
+        less than half of it up, by how many times that is (its logarithm). Loads are averages over some 30 steps, since
+        one step holds one kind of document. Steps of one size make experts swing between flooded and idle."""
         E = self.c["experts"]
         for i, ids in self.trace.items():
-            n, load = torch.bincount((ids.reshape(-1) + 1).long(), minlength=E + 1)[1:].float(), getattr(self, f"load{i}")
-            load.mul_(.95).add_(n)
-            r = load / load.mean()
-            getattr(self, f"bias{i}").add_(rate * ((r < 1 / band).float() + 3 * (r < .2).float() - (r > band).float()))
+            n, load, bias = torch.bincount((ids.reshape(-1) + 1).long(), minlength=E + 1)[1:].float(), getattr(self, f"load{i}"), getattr(self, f"bias{i}")
+            load.mul_(.967).add_(n)
+            off = torch.log((load + 1) / (load.mean() + 1)).clamp(-2.5, 2.5)
+            bias.sub_(rate * off.sign() * (off.abs() - math.log(2)).clamp(min=0))
+            bias.sub_(bias.mean())
 
 
 class AdamW:
