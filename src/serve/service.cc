@@ -95,24 +95,27 @@ void Service::handle(HttpRequest request, Reply reply) {
   struct Route {
     std::string_view path, method;
     Call call;
+    const char* allowed = "POST";
   };
   static constexpr Route kRoutes[] = {
       {"/v1/chat/completions", "POST", &Service::chat},
       {"/v1/completions", "POST", &Service::complete},
       {"/v1/tokenize", "POST", &Service::tokenize},
       {"/v1/detokenize", "POST", &Service::detokenize},
-      {"/v1/models", "GET", &Service::models},
-      {"/health", "GET", &Service::health},
-      {"/status", "GET", &Service::status},
-      {"/metrics", "GET", &Service::metrics},
-      {"/", "GET", &Service::page},
+      {"/v1/models", "GET", &Service::models, "GET, HEAD"},
+      {"/health", "GET", &Service::health, "GET, HEAD"},
+      {"/status", "GET", &Service::status, "GET, HEAD"},
+      {"/metrics", "GET", &Service::metrics, "GET, HEAD"},
+      {"/", "GET", &Service::page, "GET, HEAD"},
   };
   constexpr std::string_view kRequests = "/v1/requests/", kCancel = "/cancel";
   const char* allowed = nullptr;
   for (const Route& route : kRoutes) {
     if (route.path != request.path) continue;
-    if (route.method == request.method) return (this->*route.call)(request, std::move(reply));
-    allowed = route.method.data();
+    // Of HEAD the transport leaves the body out.
+    if (route.method == (request.method == "HEAD" ? "GET" : std::string_view(request.method)))
+      return (this->*route.call)(request, std::move(reply));
+    allowed = route.allowed;
   }
   if (request.path.starts_with(kRequests)) {
     std::string id = request.path.substr(kRequests.size());

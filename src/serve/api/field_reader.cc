@@ -54,14 +54,16 @@ std::string suggestion(std::string_view name, std::span<const std::string> known
 }
 
 ApiResult<JsonValue> parse_body(std::string_view body) {
-  const auto invalid = [](std::string message) {
+  std::string place;
+  const auto invalid = [&](std::string message) {
     return std::unexpected(ApiError{.status = 400,
                                     .message = std::move(message),
                                     .type = kInvalidRequest,
+                                    .param = std::move(place),
                                     .code = "invalid_json"});
   };
   if (body.empty()) return invalid("the body is empty; expected a JSON object");
-  Result<JsonValue> value = text::parse_json(body, text::JsonDialect::Strict);
+  Result<JsonValue> value = text::parse_json(body, text::JsonDialect::Strict, &place);
   if (!value) return invalid("the body: " + value.error().what);
   if (value->as_object() == nullptr)
     return invalid(fmt::format("the body: expected a JSON object, found {}", describe(*value)));

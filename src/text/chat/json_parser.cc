@@ -9,6 +9,9 @@ namespace deltafin::text {
 
 namespace {
 
+// Of the name of a member, where an error says its place.
+constexpr size_t kShownBytes = 64;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Parser {
@@ -16,20 +19,26 @@ class Parser {
   Parser(std::string_view text, JsonDialect dialect) : text_(text), dialect_(dialect) {}
 
   Result<JsonValue> parse() {
+    // What comes before is read all the same: it says in which member the error is.
     if (const std::optional<size_t> bad = find_ill_formed(text_)) {
-      at_ = *bad;
-      return wrong("is not UTF-8");
+      is_cut_ = true;
+      text_ = text_.substr(0, *bad);
     }
     skip_space();
     TRY(JsonValue value, parse_value(0));
     skip_space();
-    if (at_ < text_.size()) return wrong("stands behind the end");
+    if (at_ < text_.size() || is_cut_) return wrong("stands behind the end");
     return value;
   }
 
+  // Of the error.
+  std::string take_place() { return std::move(place_); }
+
  private:
   std::unexpected<Error> wrong(std::string_view what) const {
-    if (at_ >= text_.size()) return fail(ErrorCode::Usage, "not valid JSON: it ends too early");
+    if (at_ >= text_.size() && !is_cut_)
+      return fail(ErrorCode::Usage, "not valid JSON: it ends too early");
+    if (at_ >= text_.size()) what = "is not UTF-8";
     return fail(ErrorCode::Usage, fmt::format("not valid JSON: what is at byte {} {}", at_, what));
   }
 
@@ -83,8 +92,12 @@ class Parser {
       skip_space();
       if (!take(':')) return wrong("should be a colon");
       skip_space();
-      TRY(JsonValue value, parse_value(depth));
-      members.set(std::move(key), std::move(value));
+      Result<JsonValue> value = parse_value(depth);
+      if (!value) {
+        note_place(key);
+        return value;
+      }
+      members.set(std::move(key), *std::move(value));
       skip_space();
     } while (take(','));
     if (!take('}')) return wrong("should be a comma or the end of an object");
@@ -98,8 +111,12 @@ class Parser {
     if (take(']')) return JsonValue{std::move(array)};
     do {
       skip_space();
-      TRY(JsonValue value, parse_value(depth));
-      array.push_back(std::move(value));
+      Result<JsonValue> value = parse_value(depth);
+      if (!value) {
+        note_place(fmt::format("[{}]", array.size()));
+        return value;
+      }
+      array.push_back(*std::move(value));
       skip_space();
     } while (take(','));
     if (!take(']')) return wrong("should be a comma or the end of an array");
@@ -193,15 +210,28 @@ class Parser {
     return c;
   }
 
+  // Called by each object and array around an error, the innermost first. What is far inside is
+  // left out.
+  void note_place(const std::string& part) {
+    if (part.size() > kShownBytes || place_.size() > kShownBytes) place_.clear();
+    if (part.size() > kShownBytes) return;
+    place_ = part + (place_.empty() || place_.front() == '[' ? "" : ".") + place_;
+  }
+
   std::string_view text_;
   JsonDialect dialect_;
   size_t at_ = 0;
+  bool is_cut_ = false;  // in front of what is not UTF-8
+  std::string place_;
 };
 
 }  // namespace
 
-Result<JsonValue> parse_json(std::string_view text, JsonDialect dialect) {
-  return Parser(text, dialect).parse();
+Result<JsonValue> parse_json(std::string_view text, JsonDialect dialect, std::string* place) {
+  Parser parser(text, dialect);
+  Result<JsonValue> value = parser.parse();
+  if (!value && place != nullptr) *place = parser.take_place();
+  return value;
 }
 
 }  // namespace deltafin::text

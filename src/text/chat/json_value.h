@@ -69,8 +69,10 @@ enum class JsonDialect : uint8_t {
 
 // One JSON text. A key given twice stays at its first place with its last value, as in Python. Lone
 // surrogates are refused, for UTF-8 cannot hold them. Linear time; never throws. Errors: Usage,
-// naming the byte offset; nested deeper than limits::kChatJsonDepth.
-Result<JsonValue> parse_json(std::string_view text, JsonDialect dialect);
+// naming the byte offset; nested deeper than limits::kChatJsonDepth. `place` is then told in which
+// member the error is, as in "messages[3].content"; empty: in none.
+Result<JsonValue> parse_json(std::string_view text, JsonDialect dialect,
+                             std::string* place = nullptr);
 
 enum class JsonSpacing : uint8_t { Compact, Spaced };  // separators ",:" or ", " and ": "
 enum class JsonKeys : uint8_t { AsGiven, Sorted };     // sorted: by code point, at every depth

@@ -84,9 +84,32 @@ TEST(JsonValue, WhatIsNoJsonIsRefusedWithItsPlace) {
            {R"("\udc00")", "lone surrogate"},
            {R"("\ud800\u0041")", "lone surrogate"},
            {"\"\xFF\"", "byte 1 is not UTF-8"},
+           {"{}\xFF", "byte 2 is not UTF-8"},
+           {"12\xFF", "byte 2 is not UTF-8"},
+           {"{x\xFF", "byte 1 is not the name of a member"},
            {"{} {}", "byte 3 stands behind the end"}}) {
     EXPECT_THAT(spaced(text, JsonDialect::Python), HasSubstr(what)) << text;
   }
+}
+
+TEST(JsonValue, ErrorsSayInWhichMemberTheyAre) {
+  const auto place = [](const std::string& text) {
+    std::string where = "untouched";
+    EXPECT_FALSE(parse_json(text, JsonDialect::Strict, &where)) << text;
+    return where;
+  };
+  EXPECT_EQ(place("{\"a\": \"\xFF\"}"), "a");
+  EXPECT_EQ(place("{\"a\": [1, {\"b\": tru}]}"), "a[1].b");
+  EXPECT_EQ(place("[[1], [1, 2, [x"), "[1][2][0]");
+  EXPECT_EQ(place("{\"a\": 1, \"\xFF\": 2}"), "");
+  EXPECT_EQ(place("{\"a\": 1}\xFF"), "");
+  EXPECT_EQ(place("{\"" + std::string(65, 'x') + "\": [x"), "");
+  EXPECT_EQ(place("{\"a\": {\"" + std::string(65, 'x') + "\": {\"b\": x"), "a");
+  EXPECT_EQ(place(std::string(1000, '[')).size() % 3, 0u);  // whole parts of it
+  EXPECT_LE(place(std::string(1000, '[')).size(), 2u * 64);
+  std::string where = "untouched";
+  EXPECT_TRUE(parse_json("{}", JsonDialect::Strict, &where));
+  EXPECT_EQ(where, "untouched");
 }
 
 TEST(JsonValue, DepthIsLimited) {
