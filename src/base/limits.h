@@ -102,7 +102,11 @@ inline constexpr size_t kHttpHeaders = 128;
 // The longest prompt, half of it escaped.
 inline constexpr size_t kHttpBodyBytes = 2 * kPromptBytes;
 
-// Bodies that are being received, all together: this memory is in no plan.
+// What a larger body asks for takes milliseconds to understand, during which the thread of all
+// connections would do nothing else.
+inline constexpr size_t kHttpBodyBytesAtOnce = 16 << 10;
+
+// Bodies that are being received or wait to be looked at, all together.
 inline constexpr size_t kHttpBodyBytesOfAll = 4 * kHttpBodyBytes;
 
 // A connection takes a descriptor, of which most systems allow 1,024, and the reader wants some.

@@ -81,6 +81,8 @@ void describe_model(const ServeFlags& flags, const std::optional<PlannedMemory>&
   if (!memory) return;
   const memory::ModelSizes& sizes = memory->sizes;
   model.trunk_bytes = sizes.trunk_bytes();
+  model.trunk_bytes_of_pass = sizes.trunk_bytes_of_a_token;
+  model.expert_bytes = sizes.expert_bytes;
   model.parameters_bytes = sizes.trunk_bytes() + sizes.expert_count * sizes.expert_bytes;
   model.budget_bytes = memory->budget.bytes;
   model.trunk_buffer_bytes = memory->plan.trunk_buffer_bytes;

@@ -16,8 +16,8 @@ HeaderList id_header(const std::string& id) { return {{"X-Request-Id", id}}; }
 }  // namespace
 
 size_t FinishedAnswer::byte_count() const {
-  size_t count = id.size();
-  for (const std::string& piece : pieces) count += piece.size();
+  size_t count = 2 * id.size();  // it is a key, too
+  for (const std::string& piece : pieces) count += sizeof(piece) + piece.capacity();
   return count;
 }
 
@@ -42,20 +42,26 @@ void Job::comment(const std::string& event) {
 void Job::end_stream() {
   const std::scoped_lock lock(mutex_);
   CHECK(!ended_ && answer_.form == AnswerForm::Stream);
-  ended_ = true;
   for (Listener& listener : listeners_) listener.reply.end();
-  listeners_.clear();
+  end();
+}
+
+// What only a job that goes on needs makes room: finished ones are kept for a while.
+void Job::end() {
+  ended_ = true;
+  answer_.pieces.shrink_to_fit();
+  listeners_ = {};
+  on_abandoned_ = {};
 }
 
 void Job::end_whole(unsigned status, std::string body) {
   const std::scoped_lock lock(mutex_);
   CHECK(!ended_ && answer_.form == AnswerForm::Whole);
-  ended_ = true;
   answer_.status = status;
   for (Listener& listener : listeners_)
     listener.reply.send(status, kJson, body, id_header(answer_.id));
-  listeners_.clear();
   answer_.pieces.push_back(std::move(body));
+  end();
 }
 
 void Job::fail(const ApiError& error) {

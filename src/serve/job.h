@@ -25,7 +25,7 @@ struct FinishedAnswer {
   unsigned status = 200;
   std::vector<std::string> pieces = {};  // events, or the one body
 
-  size_t byte_count() const;
+  size_t byte_count() const;  // of memory
 };
 
 // Thread-safe; lives in a shared_ptr. The engine's thread makes the answer, the server's lets
@@ -61,6 +61,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
  private:
   void forget(uint64_t listener);
+  void end();  // with the lock
 
   struct Listener {
     uint64_t number = 0;

@@ -52,7 +52,7 @@ Status JobStore::keep(const std::shared_ptr<Job>& job) {
     const auto found = entries_.find(job->id());
     if (found == entries_.end() || found->second.number != 0) return {};
     found->second.ended = clock_.now();
-    found->second.bytes = answer.byte_count();
+    found->second.bytes = sizeof(Job) + sizeof(Entry) + answer.byte_count();
     found->second.number = ++ends_;
     bytes_ += found->second.bytes;
     forget_old();
@@ -72,6 +72,11 @@ size_t JobStore::open_count() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<size_t>(
       std::ranges::count_if(entries_, [](const auto& entry) { return entry.second.number == 0; }));
+}
+
+uint64_t JobStore::kept_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return bytes_;
 }
 
 void JobStore::forget_old() {

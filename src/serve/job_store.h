@@ -40,6 +40,8 @@ class JobStore {
   // Jobs that have not ended.
   std::vector<std::shared_ptr<Job>> open_jobs() const;
   size_t open_count() const;
+  // Of finished answers in memory.
+  uint64_t kept_bytes() const;
 
  private:
   struct Entry {

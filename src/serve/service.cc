@@ -190,7 +190,7 @@ ApiResult<GenerationSetup> Service::setup_of(const GenerationFields& fields, boo
   if (!stops) return std::unexpected(bad_request("stop", stops.error().what));
   return GenerationSetup{
       .head = {.id = fmt::format("{}-{:x}{:06x}{:06x}", is_chat ? "chatcmpl" : "cmpl", started_,
-                                 tag_, next_id_++),
+                                 tag_, next_id_.fetch_add(1)),
                .created = unix_seconds(),
                .model = options_.model.id,
                .sampling = fields.sampling},
@@ -427,6 +427,7 @@ void Service::look(const std::function<void(const ServerLook&)>& use) const {
        .engine = status,
        .http = server_ != nullptr ? server_->snapshot() : HttpCounters(),
        .request_limit = options_.requests,
+       .kept_answer_bytes = jobs_.kept_bytes(),
        .disk_bytes_per_second = disk_rate,
        .resident_bytes = Machine().resident_bytes().value_or(0),
        .uptime = clock_.now() - started_at_});

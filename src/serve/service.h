@@ -1,6 +1,7 @@
 // The routes: from HTTP requests to the engine's loop and back.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,7 @@ struct ServiceOptions {
   JobStoreOptions jobs;
 };
 
-// handle() is called on the server's thread, tick() on the engine's.
+// handle() is called on threads of the server, tick() on the engine's.
 class Service {
  public:
   // The references must outlive it.
@@ -103,7 +104,7 @@ class Service {
   std::unordered_map<std::string, Running> running_;
   std::optional<double> disk_rate_;
   std::string disk_problem_;  // of the last finished answer; empty: none
-  uint64_t next_id_ = 0;      // of the server's thread
+  std::atomic<uint64_t> next_id_ = 0;
 };
 
 }  // namespace deltafin::serve

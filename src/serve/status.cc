@@ -50,6 +50,11 @@ uint64_t bytes_read(const engine::EngineCounters& counters) {
          counters.trunk.stream.bytes_read;
 }
 
+// Of distinct experts in each layer of each pass: what all rows of a pass need is used once.
+uint64_t expert_bytes_used(const ServerLook& look) {
+  return look.engine.engine.experts.experts_used * look.model.expert_bytes;
+}
+
 }  // namespace
 
 std::string status_json(const ServerLook& look) {
@@ -75,13 +80,18 @@ std::string status_json(const ServerLook& look) {
                                  {"architecture", model.architecture},
                                  {"layers", model.layers},
                                  {"parameters_bytes", model.parameters_bytes},
-                                 {"trunk_bytes", model.trunk_bytes}})},
+                                 {"trunk_bytes", model.trunk_bytes},
+                                 {"trunk_bytes_of_pass", model.trunk_bytes_of_pass}})},
       {"activity",
        {{"kind", name_of(status.activity)},
         {"layer", if_any(works, status.position.layer)},
         {"layers", if_any(works, model.layers)},
         {"rows", if_any(works, status.position.rows)}}},
       {"layers", std::move(layers)},
+      {"experts",
+       {{"used", counters.experts.experts_used},
+        {"bytes_used", expert_bytes_used(look)},
+        {"rows", counters.experts.edges}}},
       {"disk",
        {{"bytes_read", bytes_read(counters)},
         {"probe_bytes_per_second",
@@ -103,6 +113,7 @@ std::string status_json(const ServerLook& look) {
         {"queued", status.scheduler.waiting},
         {"failed", status.failed_requests},
         {"limit", look.request_limit}}},
+      {"kept_answers", {{"bytes", look.kept_answer_bytes}}},
       {"prefix_cache",
        {{"states", status.scheduler.kept_states}, {"bytes", status.scheduler.kept_state_bytes}}},
       {"passes", counters.passes}};
@@ -133,6 +144,11 @@ std::string metrics_text(const ServerLook& look) {
                number(experts.hits));
   list.counter("deltafin_expert_misses_total", "experts that were read when needed",
                number(experts.misses));
+  list.counter("deltafin_expert_bytes_used_total",
+               "bytes of experts that passes went through, each once a layer",
+               number(expert_bytes_used(look)));
+  list.gauge("deltafin_trunk_bytes_of_pass", "bytes of other weights that a pass goes through",
+             number(look.model.trunk_bytes_of_pass));
   list.counter("deltafin_bytes_read_total", "bytes of weights read after loading",
                number(bytes_read(status.engine)));
   list.counter("deltafin_hint_wasted_bytes_total", "of those, read ahead in vain",
@@ -141,6 +157,8 @@ std::string metrics_text(const ServerLook& look) {
   list.gauge("deltafin_memory_resident_bytes", "of this process", number(look.resident_bytes));
   list.gauge("deltafin_kept_state_bytes", "states kept for later prompts",
              number(scheduler.kept_state_bytes));
+  list.gauge("deltafin_kept_answer_bytes", "finished answers kept for clients that come back",
+             number(look.kept_answer_bytes));
   list.gauge("deltafin_connections", "open now", number(look.http.connections_now));
   list.counter("deltafin_http_requests_total", "requests of all routes",
                number(look.http.requests));

@@ -27,6 +27,15 @@ ApiError too_slow(std::string what) {
   return {.status = 408, .message = std::move(what), .type = "timeout", .code = "request_timeout"};
 }
 
+void call(const HttpServer::Handler& handler, HttpRequest request,
+          const std::shared_ptr<Outbox>& outbox) {
+  try {
+    handler(std::move(request), Reply(std::make_shared<Reply::State>(outbox)));
+  } catch (const std::exception&) {
+    // The reply was dropped, which the client is told. Nothing a request does ends the server.
+  }
+}
+
 ApiError busy(std::string what) {
   return {.status = 503, .message = std::move(what), .type = "server_busy", .code = "server_busy"};
 }
@@ -172,14 +181,24 @@ bool Connection::count_body() {
 
 void Connection::answer() {
   HttpRequest request = reader_->take();
+  const bool is_large = !preflight_ && request.body.size() > hub_.limits.body_bytes_at_once;
+  const uint64_t counted = is_large ? std::exchange(body_counted_, 0) : 0;
   const std::shared_ptr<Outbox> outbox = begin_answer();
   ++hub_.requests;
+  if (is_large) return answer_aside(std::move(request), outbox, counted);
   if (preflight_) return outbox->send(204, {}, {}, {});
-  try {
-    hub_.handler(std::move(request), Reply(std::make_shared<Reply::State>(outbox)));
-  } catch (const std::exception&) {
-    // The reply was dropped, which the client is told. Nothing a request does ends the server.
-  }
+  call(hub_.handler, std::move(request), outbox);
+}
+
+// The body counts until somebody has looked at it.
+void Connection::answer_aside(HttpRequest request, std::shared_ptr<Outbox> outbox,
+                              uint64_t counted) {
+  const auto waiting = std::make_shared<HttpRequest>(std::move(request));  // tasks can be copied
+  hub_.aside->post([&hub = hub_, waiting, outbox = std::move(outbox), counted] {
+    if (hub.closing) return;
+    call(hub.handler, std::move(*waiting), outbox);
+    hub.loop->post([&hub, counted] { hub.body_bytes -= counted; });
+  });
 }
 
 std::shared_ptr<Outbox> Connection::begin_answer() {

@@ -24,19 +24,21 @@ class Connection;
 // What all connections share. On the loop's thread, but for the counters.
 struct ConnectionHub {
   std::shared_ptr<EventLoop> loop;
+  std::shared_ptr<EventLoop> aside;  // of the thread that looks at large bodies
   HttpLimits limits;
   AccessRules rules;
   HttpServer::Handler handler;
 
   std::set<std::shared_ptr<Connection>> open;
   size_t answering = 0;     // connections whose answer is not yet complete
-  uint64_t body_bytes = 0;  // of requests that are not yet whole
+  uint64_t body_bytes = 0;  // of requests that nobody has looked at yet
   bool draining = false;
   std::function<void()> answer_over = [] {};         // `answering` has sunk
   std::array<char, size_t{64} << 10> received = {};  // by one read
 
   std::atomic<uint64_t> connections_now = 0, connections = 0, refused = 0;
   std::atomic<uint64_t> requests = 0, bytes_in = 0, bytes_out = 0;
+  std::atomic<bool> closing = false;  // what still waits aside is not looked at
 };
 
 //            first byte           head              whole
@@ -70,6 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void begin_body();
   bool count_body();
   void answer();
+  void answer_aside(HttpRequest request, std::shared_ptr<Outbox> outbox, uint64_t counted);
   std::shared_ptr<Outbox> begin_answer();
   void flush();
   void end_answer();

@@ -30,6 +30,7 @@ class OneThreadServer final : public HttpServer {
   OneThreadServer(const HttpOptions& options, Handler handler, const Listener& listener)
       : port_(listener.port) {
     hub_.loop = loop_;
+    hub_.aside = aside_;
     hub_.limits = options.limits;
     hub_.rules = {.api_key = options.api_key,
                   .allowed_origins = options.allowed_origins,
@@ -41,6 +42,9 @@ class OneThreadServer final : public HttpServer {
   }
 
   ~OneThreadServer() override {
+    hub_.closing = true;
+    aside_->close();
+    if (aside_thread_.joinable()) aside_thread_.join();
     if (!thread_.joinable()) return;
     loop_->post([this] {
       close_all();
@@ -65,10 +69,11 @@ class OneThreadServer final : public HttpServer {
 
   const uint16_t port_;
   const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
+  const std::shared_ptr<EventLoop> aside_ = std::make_shared<EventLoop>();
   ConnectionHub hub_;
   std::unique_ptr<Watch> listener_;
   Timer pause_{*loop_};
-  std::thread thread_;
+  std::thread thread_, aside_thread_;
 
   std::mutex mutex_;  // of the following
   std::condition_variable changed_;
@@ -84,6 +89,7 @@ Status OneThreadServer::run(io::Descriptor socket) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  aside_thread_ = std::thread([this] { aside_->run(); });
   thread_ = std::thread([this] { loop_->run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return {};

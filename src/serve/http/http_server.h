@@ -1,5 +1,5 @@
-// HTTP/1.1 on one thread: connections, limits, whole and streamed replies. Knows nothing of what is
-// asked for.
+// HTTP/1.1 on one thread, and another that looks at large bodies: connections, limits, whole and
+// streamed replies. Knows nothing of what is asked for.
 #pragma once
 
 #include <chrono>
@@ -66,6 +66,7 @@ struct HttpLimits {
   size_t header_bytes = limits::kHttpHeaderBytes;
   size_t headers = limits::kHttpHeaders;
   size_t body_bytes = limits::kHttpBodyBytes;
+  size_t body_bytes_at_once = limits::kHttpBodyBytesAtOnce;
   size_t body_bytes_of_all = limits::kHttpBodyBytesOfAll;
   size_t connections = limits::kHttpConnections;
   size_t stream_bytes = limits::kStreamBytes;
@@ -98,7 +99,8 @@ struct HttpCounters {
 class HttpServer {
  public:
   // Called on the server's thread with each whole request that passed every check; must not block.
-  // For HEAD the body of the answer is left out by the server.
+  // With a body above HttpLimits::body_bytes_at_once on a second thread, one after the other, where
+  // it may take its time. For HEAD the body of the answer is left out by the server.
   using Handler = std::function<void(HttpRequest, Reply)>;
 
   // Listens from now on, on a thread of its own. Errors: Usage, naming the flag: an address that is

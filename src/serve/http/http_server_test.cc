@@ -177,6 +177,71 @@ TEST_F(HttpServerTest, TakesLargeBodiesAndGivesLargeAnswers) {
   EXPECT_THAT(answer, EndsWith(" " + large));
 }
 
+TEST_F(HttpServerTest, ALargeBodyHoldsUpNobody) {
+  options_.limits.body_bytes_at_once = 1000;
+  std::mutex busy;
+  std::unique_lock lock(busy);
+  start([&](const HttpRequest& request, Reply reply) {
+    if (request.body.size() > 1000) const std::lock_guard wait(busy);
+    reply.send(200, "text/plain", std::to_string(request.body.size()));
+  });
+  TestClient large(server_->port()), small(server_->port()), second(server_->port());
+  large.send(post(std::string(1001, 'x')));
+  second.send(post(std::string(2000, 'x')));
+  small.send(post(std::string(1000, 'x')));
+  EXPECT_THAT(small.receive_answer(), EndsWith("1000"));
+  EXPECT_EQ(large.received(), "");
+  lock.unlock();
+  EXPECT_THAT(large.receive_answer(), EndsWith("1001"));
+  EXPECT_THAT(second.receive_answer(), EndsWith("2000"));
+}
+
+// A body counts until somebody has read it.
+TEST_F(HttpServerTest, BoundsTheLargeBodiesThatWait) {
+  options_.limits.body_bytes_at_once = 1000;
+  options_.limits.body_bytes_of_all = 5000;
+  std::mutex busy;
+  std::unique_lock lock(busy);
+  start([&](const HttpRequest& request, Reply reply) {
+    if (request.body.size() > 1000) const std::lock_guard wait(busy);
+    reply.send(200, "text/plain", "");
+  });
+  TestClient first(server_->port()), second(server_->port());
+  first.send(post(std::string(2000, 'x')));
+  second.send(post(std::string(2000, 'x')));
+  // Until both are there.
+  EXPECT_TRUE(soon([&] {
+    TestClient third(server_->port());
+    third.send(post(std::string(2000, 'x'), "Connection: close\r\n"));
+    return third.receive(milliseconds(50)) && third.received().starts_with("HTTP/1.1 503 ");
+  }));
+  lock.unlock();
+  EXPECT_THAT(first.receive_answer(), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(second.receive_answer(), StartsWith("HTTP/1.1 200"));
+  EXPECT_TRUE(soon([&] {
+    TestClient again(server_->port());
+    again.send(post(std::string(4900, 'x')));
+    return again.receive_answer().starts_with("HTTP/1.1 200");
+  }));
+}
+
+TEST_F(HttpServerTest, EndsWithLargeBodiesThatWait) {
+  options_.limits.body_bytes_at_once = 1000;
+  start([&](const HttpRequest&, Reply reply) {
+    ++calls_;
+    std::this_thread::sleep_for(milliseconds(50));
+    reply.send(200, "text/plain", "");
+  });
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int i = 0; i < 50; ++i) {
+    clients.push_back(std::make_unique<TestClient>(server_->port()));
+    clients.back()->send(post(std::string(2000, 'x')));
+  }
+  EXPECT_TRUE(soon([&] { return calls_ > 0; }));
+  server_.reset();
+  EXPECT_LT(calls_, 40);  // those that waited are not looked at any more
+}
+
 TEST_F(HttpServerTest, SaysContinueToWhoWaitsForIt) {
   start_echo();
   TestClient client(server_->port());
