@@ -23,9 +23,11 @@
 #include "cli/signals.h"
 #include "cli/units.h"
 #include "engine/state_directory.h"
+#include "serve/ending.h"
 #include "serve/engine_loop.h"
 #include "serve/http/http_server.h"
 #include "serve/service.h"
+#include "serve/ticker.h"
 
 namespace deltafin::cli {
 
@@ -33,6 +35,8 @@ namespace {
 
 // When everything is sent and only clients that read slowly are left.
 constexpr std::chrono::seconds kLastReplies{2};
+// How exact time limits are.
+constexpr std::chrono::milliseconds kTick{50};
 
 // Everything that can be known before the weights are loaded.
 struct ServePreparation {
@@ -156,36 +160,12 @@ Status print_address(const std::string& host, uint16_t port) {
   return {};
 }
 
-// Ends when a signal says so: at first what runs may end, for a while.
-class Ending {
- public:
-  Ending(serve::EngineLoop& loop, const Clock& clock, std::chrono::seconds limit,
-         const CancelToken& cancel)
-      : loop_(loop), clock_(clock), limit_(limit), cancel_(cancel) {}
-
-  // Whether what is left must stop now.
-  bool operator()() {
-    if (!cancel_.cancelled()) return false;
-    if (!deadline_) {
-      deadline_ = clock_.now() + limit_;
-      loop_.drain();
-      const serve::EngineStatus status = loop_.status();
-      const uint64_t left = status.scheduler.running + status.scheduler.waiting;
-      if (left > 0)
-        write_to_standard_error(
-            fmt::format("ending: {} request{} may take {} s more; again to stop at once\n", left,
-                        left == 1 ? "" : "s", limit_.count()));
-    }
-    return clock_.now() >= *deadline_;
-  }
-
- private:
-  serve::EngineLoop& loop_;
-  const Clock& clock_;
-  std::chrono::seconds limit_;
-  const CancelToken& cancel_;
-  std::optional<std::chrono::nanoseconds> deadline_;
-};
+void say_what_may_end(uint64_t count, uint64_t drain_seconds) {
+  write_to_standard_error(
+      fmt::format("ending: {} request{} may take {} s more; again to stop at "
+                  "once\n",
+                  count, count == 1 ? "" : "s", drain_seconds));
+}
 
 }  // namespace
 
@@ -224,10 +204,16 @@ Result<int> serve_command(const std::vector<std::string>& arguments, CancelToken
     ready.scheduler.state_directory = &*states;
   }
   write_to_standard_error("ready\n");
-  Ending ending(loop, clock,
-                std::chrono::seconds(flags.drain_seconds.value_or(ServeFlags::kDrainSeconds)),
-                cancel);
-  loop.run(model->engine(), ready.scheduler, [&] { service.tick(); }, ending);
+  {
+    const uint64_t drain_seconds = flags.drain_seconds.value_or(ServeFlags::kDrainSeconds);
+    serve::Ending ending(loop, clock, std::chrono::seconds(drain_seconds), cancel,
+                         [&](uint64_t left) { say_what_may_end(left, drain_seconds); });
+    TRY(const std::unique_ptr<serve::Ticker> ticker, serve::Ticker::start(kTick, [&] {
+          service.tick();
+          ending.tick();
+        }));
+    loop.run(model->engine(), ready.scheduler);
+  }
   service.tick();
   server->drain(kLastReplies);
   return 0;

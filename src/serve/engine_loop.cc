@@ -122,6 +122,15 @@ void EngineLoop::drain() {
   wake_.notify_one();
 }
 
+void EngineLoop::stop() {
+  const std::scoped_lock lock(mutex_);
+  draining_ = true;
+  stopping_ = true;
+  if (scheduler_ != nullptr)
+    for (const auto& [ticket, id] : running_) scheduler_->cancel(id);
+  wake_.notify_one();
+}
+
 void EngineLoop::note_loading(double fraction) {
   const std::scoped_lock lock(mutex_);
   status_.loading_fraction = fraction;
@@ -134,7 +143,7 @@ void EngineLoop::take_arrivals(engine::Scheduler& scheduler) {
     Arrival arrival = std::move(arrivals_.front());
     arrivals_.pop_front();
     arriving_ = arrival.ticket;
-    const bool is_cancelled = std::erase(cancelled_, arrival.ticket) > 0;
+    const bool is_cancelled = std::erase(cancelled_, arrival.ticket) > 0 || stopping_;
     lock.unlock();
     if (is_cancelled) {
       arrival.listener->on_end(fail(ErrorCode::Cancelled, "stopped on request"));
@@ -149,7 +158,7 @@ void EngineLoop::take_arrivals(engine::Scheduler& scheduler) {
     }
     lock.lock();
     running_.emplace(arrival.ticket, *id);
-    if (std::erase(cancelled_, arrival.ticket) > 0) scheduler.cancel(*id);
+    if (std::erase(cancelled_, arrival.ticket) > 0 || stopping_) scheduler.cancel(*id);
   }
 }
 
@@ -174,29 +183,21 @@ void EngineLoop::publish(const engine::Engine& engine, const engine::Scheduler& 
   status_.scheduler = counters;
 }
 
-void EngineLoop::run(engine::Engine& engine, const engine::SchedulerOptions& options,
-                     const std::function<void()>& tick, const std::function<bool()>& stop) {
+void EngineLoop::run(engine::Engine& engine, const engine::SchedulerOptions& options) {
   engine::Scheduler scheduler(engine, options);
   {
     const std::scoped_lock lock(mutex_);
     engine_ = &engine;
     scheduler_ = &scheduler;
   }
-  bool is_stopping = false;
   for (;;) {
     take_arrivals(scheduler);
-    if (!is_stopping && stop()) {
-      is_stopping = true;
-      const std::scoped_lock lock(mutex_);
-      for (const auto& [ticket, id] : running_) scheduler.cancel(id);
-    }
     const bool worked = scheduler.step();
     publish(engine, scheduler);
-    tick();
     if (worked) continue;
     std::unique_lock lock(mutex_);
     if (!arrivals_.empty()) continue;
-    if (draining_ || is_stopping) break;
+    if (draining_) break;
     wake_.wait_for(lock, kIdleWait);
     if (arrivals_.empty()) continue;
     // What arrives together is read in one pass, each expert once for all.

@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -53,15 +52,14 @@ class EngineLoop {
   EngineStatus status() const;
   // No request that comes now will be served.
   void drain();
+  // Nor will those that are there: they are cancelled.
+  void stop();
   void note_loading(double fraction);
 
   // --- On the engine's thread.
 
-  // Serves until drain() was called and nothing is left to do, or `stop` says so: called between
-  // steps, and a few times a second when there are none; true cancels what is left. `tick` is
-  // called as often.
-  void run(engine::Engine& engine, const engine::SchedulerOptions& options,
-           const std::function<void()>& tick, const std::function<bool()>& stop);
+  // Serves until drain() or stop() was called and nothing is left to do.
+  void run(engine::Engine& engine, const engine::SchedulerOptions& options);
 
  private:
   class Watcher;
@@ -84,7 +82,7 @@ class EngineLoop {
   const engine::Engine* engine_ = nullptr;  // these two while it runs
   engine::Scheduler* scheduler_ = nullptr;
   Ticket next_ticket_ = 1;
-  bool draining_ = false;
+  bool draining_ = false, stopping_ = false;
   EngineStatus status_;
   std::chrono::nanoseconds published_{0};
 };

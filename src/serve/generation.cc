@@ -23,23 +23,30 @@ size_t character_count(std::string_view text) {
 
 }  // namespace
 
-// What the scheduler says of one prompt.
+// What the scheduler says of one prompt, one call at a time.
 class Generation::Listener final : public engine::RequestListener {
  public:
   Listener(std::shared_ptr<Generation> generation, size_t prompt)
       : generation_(std::move(generation)), prompt_(prompt) {}
 
-  void on_start(uint64_t cached) override { generation_->on_start(prompt_, cached); }
+  void on_start(uint64_t cached) override {
+    const std::scoped_lock lock(generation_->mutex_);
+    generation_->on_start(prompt_, cached);
+  }
   void on_prefill(const engine::PrefillProgress& progress) override {
-    generation_->on_prefill(progress);
+    const std::scoped_lock lock(generation_->mutex_);
+    generation_->prefill_ = progress;
   }
   void on_prompt_logits(size_t position, std::span<const float> logits) override {
+    const std::scoped_lock lock(generation_->mutex_);
     generation_->on_prompt_logits(prompt_, position, logits);
   }
   bool on_token(uint32_t answer, TokenId token, std::span<const float> logits) override {
+    const std::scoped_lock lock(generation_->mutex_);
     return generation_->on_token(choice(answer), token, logits);
   }
   void on_answer_end(uint32_t answer, StopReason reason) override {
+    const std::scoped_lock lock(generation_->mutex_);
     generation_->on_answer_end(choice(answer), reason);
   }
   void on_end(const Status& status) override { generation_->on_prompt_end(prompt_, status); }
@@ -93,6 +100,9 @@ std::vector<std::shared_ptr<engine::RequestListener>> Generation::create_listene
 
 void Generation::on_start(size_t prompt, uint64_t cached) {
   usage_.cached_tokens += cached;
+  if (!prefill_began_) prefill_began_ = clock_.now();
+  prefill_ = {.rows_total = setup_.prompts[prompt].size() - cached, .layer_count = 1};
+  if (over_) return;
   if (!wants_prompt_logits()) begin(prompt);
 }
 
@@ -111,20 +121,6 @@ void Generation::begin(size_t prompt) {
   }
 }
 
-void Generation::on_prefill(const engine::PrefillProgress& progress) {
-  const std::chrono::nanoseconds now = clock_.now();
-  if (!prefill_began_) prefill_began_ = now;
-  if (now - last_sign_ < kSignInterval || over_) return;
-  last_sign_ = now;
-  const double fraction = progress.fraction();
-  const double spent = seconds(now - *prefill_began_);
-  const std::string left =
-      fraction > 0 ? fmt::format(" eta {:.0f}s", spent / fraction * (1 - fraction)) : "";
-  job_->comment(comment_event(fmt::format(
-      "prefill {}/{}{}", static_cast<uint64_t>(fraction * static_cast<double>(progress.rows_total)),
-      progress.rows_total, left)));
-}
-
 TokenLogprob Generation::logprob_of(TokenId token, std::span<const float> logits) const {
   std::vector<TokenId> ids = engine::most_probable(logits, setup_.logprobs.value_or(0));
   ids.push_back(token);
@@ -137,6 +133,7 @@ TokenLogprob Generation::logprob_of(TokenId token, std::span<const float> logits
 }
 
 void Generation::on_prompt_logits(size_t prompt, size_t position, std::span<const float> logits) {
+  if (over_) return;
   const std::vector<TokenId>& ids = setup_.prompts[prompt];
   std::vector<TokenLogprob>& logprobs = prompt_logprobs_[prompt];
   const auto add = [&](TokenLogprob logprob) {
@@ -231,8 +228,9 @@ void Generation::emit(size_t index, TextPiece piece, std::optional<FinishReason>
 }
 
 void Generation::on_prompt_end(size_t prompt, const Status& status) {
+  std::unique_lock lock(mutex_);
   if (over_) return;
-  if (!status) return give_up(to_api_error(status.error()));
+  if (!status) return give_up(std::move(lock), to_api_error(status.error()));
   for (uint32_t answer = 0; answer < setup_.answers; ++answer) {
     const size_t index = prompt * setup_.answers + answer;
     if (!choices_[index].ended) on_answer_end(index, StopReason::MaxTokens);
@@ -261,17 +259,33 @@ void Generation::finish() {
   job_->end_whole(200, completion_json(setup_.head, choices, with_logprobs, usage_));
 }
 
-void Generation::give_up(ApiError error) {
-  if (std::exchange(over_, true)) return;
+void Generation::give_up(std::unique_lock<std::mutex> lock, const ApiError& error) {
+  over_ = true;
   job_->fail(error);
+  lock.unlock();
   if (give_up_) give_up_();
 }
 
+// What a client hears that waits: where its request is.
+std::string Generation::sign(std::chrono::nanoseconds now) const {
+  if (generating_) return "generating";
+  if (!prefill_began_) return "queued";
+  if (prefill_.rows_total == 0) return "prefill";
+  const double fraction = prefill_.fraction();
+  const double spent = seconds(now - *prefill_began_);
+  return fmt::format(
+      "prefill {}/{}{}", static_cast<uint64_t>(fraction * static_cast<double>(prefill_.rows_total)),
+      prefill_.rows_total,
+      fraction > 0 ? fmt::format(" eta {:.0f}s", spent / fraction * (1 - fraction)) : "");
+}
+
 void Generation::tick() {
+  std::unique_lock lock(mutex_);
   if (over_) return;
   const std::chrono::nanoseconds now = clock_.now();
   if (setup_.timeout && now - arrived_ > *setup_.timeout) {
-    return give_up({.status = 408,
+    return give_up(std::move(lock),
+                   {.status = 408,
                     .message = fmt::format("the answer was not complete after timeout: {} s\n  "
                                            "give more time, or leave the field out",
                                            seconds(*setup_.timeout)),
@@ -281,7 +295,7 @@ void Generation::tick() {
   }
   if (now - last_sign_ < kSignInterval) return;
   last_sign_ = now;
-  job_->comment(comment_event(generating_ ? "generating" : prefill_began_ ? "prefill" : "queued"));
+  job_->comment(comment_event(sign(now)));
 }
 
 }  // namespace deltafin::serve

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,8 +34,8 @@ struct GenerationSetup {
   std::optional<std::chrono::milliseconds> timeout;
 };
 
-// Lives in a shared_ptr: the listeners hold it. All calls on the engine's thread but the
-// constructor and create_listeners().
+// Lives in a shared_ptr: the listeners, which the engine's thread calls, hold it. Thread-safe once
+// it is set up.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   // The references must outlive it. Errors: as make_chat_text.
@@ -47,12 +48,12 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::vector<std::shared_ptr<engine::RequestListener>> create_listeners();
   bool wants_prompt_logits() const { return setup_.echo && setup_.logprobs; }
   // What still runs of it is to be cancelled: called when one prompt has failed, or too much time
-  // has passed.
+  // has passed, on the thread that finds out. Before the first call to a listener.
   void on_give_up(std::function<void()> callback) { give_up_ = std::move(callback); }
 
-  // Between steps of the engine: keeps streams alive, looks at the time.
+  // A few times a second: keeps streams alive, looks at the time. The client is answered at once
+  // when that is over, whatever the engine is doing.
   void tick();
-  const Usage& usage() const { return usage_; }
 
  private:
   class Listener;
@@ -68,8 +69,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Generation(GenerationSetup setup, std::shared_ptr<Job> job, const text::Tokenizer& tokenizer,
              const numerics::Kernels& kernels, const Clock& clock);
 
+  // All but the last under the lock.
   void on_start(size_t prompt, uint64_t cached);
-  void on_prefill(const engine::PrefillProgress& progress);
   void on_prompt_logits(size_t prompt, size_t position, std::span<const float> logits);
   bool on_token(size_t choice, TokenId token, std::span<const float> logits);
   void on_answer_end(size_t choice, engine::StopReason reason);
@@ -80,7 +81,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   TokenLogprob logprob_of(TokenId token, std::span<const float> logits) const;
   void emit(size_t index, TextPiece piece, std::optional<FinishReason> finish);
   void finish();
-  void give_up(ApiError error);
+  std::string sign(std::chrono::nanoseconds now) const;
+  void give_up(std::unique_lock<std::mutex> lock, const ApiError& error);
 
   GenerationSetup setup_;
   std::shared_ptr<Job> job_;
@@ -89,6 +91,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   const Clock& clock_;
   std::function<void()> give_up_;
 
+  std::mutex mutex_;  // of everything below
   std::vector<Choice> choices_;
   std::vector<std::vector<TokenLogprob>> prompt_logprobs_;  // of each prompt
   Usage usage_;
@@ -97,6 +100,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
 
   std::chrono::nanoseconds arrived_, last_sign_;
   std::optional<std::chrono::nanoseconds> prefill_began_;
+  engine::PrefillProgress prefill_{};
   bool generating_ = false;
 };
 

@@ -60,18 +60,10 @@ Status JobStore::keep(const std::shared_ptr<Job>& job) {
   return options_.directory ? write(answer) : Status();
 }
 
-std::vector<std::shared_ptr<Job>> JobStore::open_jobs() const {
-  const std::scoped_lock lock(mutex_);
-  std::vector<std::shared_ptr<Job>> jobs;
-  for (const auto& [id, entry] : entries_)
-    if (entry.number == 0) jobs.push_back(entry.job);
-  return jobs;
-}
-
 size_t JobStore::open_count() const {
   const std::scoped_lock lock(mutex_);
-  return static_cast<size_t>(
-      std::ranges::count_if(entries_, [](const auto& entry) { return entry.second.number == 0; }));
+  return static_cast<size_t>(std::ranges::count_if(
+      entries_, [](const auto& entry) { return !entry.second.job->ended(); }));
 }
 
 uint64_t JobStore::kept_bytes() const {

@@ -37,8 +37,7 @@ class JobStore {
   // changes nothing else. Errors: Io.
   Status keep(const std::shared_ptr<Job>& job);
 
-  // Jobs that have not ended.
-  std::vector<std::shared_ptr<Job>> open_jobs() const;
+  // Jobs that have not ended, whether or not keep() was told.
   size_t open_count() const;
   // Of finished answers in memory.
   uint64_t kept_bytes() const;
@@ -48,7 +47,7 @@ class JobStore {
     std::shared_ptr<Job> job;
     std::chrono::nanoseconds ended{0};
     uint64_t bytes = 0;
-    uint64_t number = 0;  // in the order of their ends; 0: not ended
+    uint64_t number = 0;  // in the order of their ends; 0: not kept yet
   };
 
   void forget_old();

@@ -42,7 +42,7 @@ struct ServiceOptions {
   JobStoreOptions jobs;
 };
 
-// handle() is called on threads of the server, tick() on the engine's.
+// handle() is called on threads of the server, tick() on one that nobody waits for.
 class Service {
  public:
   // The references must outlive it.
@@ -50,8 +50,8 @@ class Service {
           const numerics::Kernels& kernels, EngineLoop& loop, const Clock& clock);
 
   void handle(HttpRequest request, Reply reply);
-  // Between steps of the engine: keeps streams alive, ends what took too long, writes what is
-  // finished to the disk.
+  // A few times a second: keeps streams alive, ends what took too long, writes what is finished to
+  // the disk.
   void tick();
 
   // What reads alone get, in bytes a second, for /status.
