@@ -25,14 +25,19 @@ constexpr uint64_t kFileBytes = 64ull << 20;
 JobStore::JobStore(JobStoreOptions options, const Clock& clock)
     : options_(std::move(options)), clock_(clock) {}
 
-std::shared_ptr<Job> JobStore::create(const std::string& id, AnswerForm form) {
-  const bool on_disk = read(id).has_value();
+std::shared_ptr<Job> JobStore::create(const std::string& id, IdFrom id_from, AnswerForm form) {
+  const bool on_disk = id_from == IdFrom::Client && read(id).has_value();
   const std::scoped_lock lock(mutex_);
   forget_old();
   if (on_disk || entries_.contains(id)) return nullptr;
   auto job = std::make_shared<Job>(id, form);
-  entries_.emplace(id, Entry{.job = job});
+  entries_.emplace(id, Entry{.job = job, .id_from = id_from});
   return job;
+}
+
+void JobStore::forget(const std::string& id) {
+  const std::scoped_lock lock(mutex_);
+  entries_.erase(id);
 }
 
 std::shared_ptr<Job> JobStore::find(const std::string& id) {
@@ -45,19 +50,22 @@ std::shared_ptr<Job> JobStore::find(const std::string& id) {
   return answer ? std::make_shared<Job>(*std::move(answer)) : nullptr;
 }
 
-Status JobStore::keep(const std::shared_ptr<Job>& job) {
+void JobStore::keep(const std::shared_ptr<Job>& job) {
   const FinishedAnswer answer = job->finished();
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto found = entries_.find(job->id());
-    if (found == entries_.end() || found->second.number != 0) return {};
-    found->second.ended = clock_.now();
-    found->second.bytes = sizeof(Job) + sizeof(Entry) + answer.byte_count();
-    found->second.number = ++ends_;
-    bytes_ += found->second.bytes;
-    forget_old();
+  std::unique_lock lock(mutex_);
+  Entry& entry = entries_.at(answer.id);
+  if (options_.directory && entry.id_from == IdFrom::Client) {
+    lock.unlock();
+    const Status written = write(answer);
+    lock.lock();
+    disk_problem_ = written ? "" : written.error().what;
   }
-  return options_.directory ? write(answer) : Status();
+  // It is still there: what was not kept is not forgotten.
+  entry.ended = clock_.now();
+  entry.bytes = sizeof(Job) + sizeof(Entry) + answer.byte_count();
+  entry.number = ++ends_;
+  bytes_ += entry.bytes;
+  forget_old();
 }
 
 size_t JobStore::open_count() const {
@@ -69,6 +77,11 @@ size_t JobStore::open_count() const {
 uint64_t JobStore::kept_bytes() const {
   const std::scoped_lock lock(mutex_);
   return bytes_;
+}
+
+std::string JobStore::disk_problem() const {
+  const std::scoped_lock lock(mutex_);
+  return disk_problem_;
 }
 
 void JobStore::forget_old() {

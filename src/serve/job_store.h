@@ -24,27 +24,36 @@ struct JobStoreOptions {
   uint64_t disk_bytes = 256ull << 20;    // in the folder at most
 };
 
+// Who chose the id of a request. One that we made is in the answer, so that no client can have
+// meant to come back for it after a restart: its answer is kept in memory alone.
+enum class IdFrom : uint8_t { Client, Server };
+
 // Thread-safe.
 class JobStore {
  public:
   JobStore(JobStoreOptions options, const Clock& clock);
 
   // Null: there is one of that id already.
-  std::shared_ptr<Job> create(const std::string& id, AnswerForm form);
+  std::shared_ptr<Job> create(const std::string& id, IdFrom id_from, AnswerForm form);
+  // One that never began, and has no answer worth keeping.
+  void forget(const std::string& id);
   // Null: nobody knows it, or any more.
   std::shared_ptr<Job> find(const std::string& id);
-  // The job has ended. To the disk where there is a folder; an error of the disk is handed on, and
-  // changes nothing else. Errors: Io.
-  Status keep(const std::shared_ptr<Job>& job);
+  // The job has ended. To the disk where there is a folder, before its place in memory may be
+  // taken; a disk that fails changes nothing else. Once for each job.
+  void keep(const std::shared_ptr<Job>& job);
 
   // Jobs that have not ended, whether or not keep() was told.
   size_t open_count() const;
   // Of finished answers in memory.
   uint64_t kept_bytes() const;
+  // Why the answer that was to be written last is not on disk; empty: it is.
+  std::string disk_problem() const;
 
  private:
   struct Entry {
     std::shared_ptr<Job> job;
+    IdFrom id_from = IdFrom::Client;
     std::chrono::nanoseconds ended{0};
     uint64_t bytes = 0;
     uint64_t number = 0;  // in the order of their ends; 0: not kept yet
@@ -61,6 +70,7 @@ class JobStore {
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Entry> entries_;
   uint64_t bytes_ = 0, ends_ = 0;
+  std::string disk_problem_;
 };
 
 }  // namespace deltafin::serve

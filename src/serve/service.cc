@@ -265,9 +265,10 @@ void Service::start(const HttpRequest& request, Reply reply, const GenerationFie
   }
   ApiResult<std::string> named = request_id(request);
   if (!named) return send(reply, named.error());
-  const std::string id = named->empty() ? setup.head.id : *named;
+  const IdFrom id_from = named->empty() ? IdFrom::Server : IdFrom::Client;
+  const std::string id = id_from == IdFrom::Server ? setup.head.id : *named;
   const std::shared_ptr<Job> job =
-      jobs_.create(id, fields.stream ? AnswerForm::Stream : AnswerForm::Whole);
+      jobs_.create(id, id_from, fields.stream ? AnswerForm::Stream : AnswerForm::Whole);
   if (job == nullptr)
     return send(reply, {.status = 409,
                         .message = fmt::format("there is a request {} already\n  GET "
@@ -291,11 +292,14 @@ void Service::start(const HttpRequest& request, Reply reply, const GenerationFie
       Generation::create(std::move(setup), job, tokenizer_, kernels_, clock_);
   if (!generation) {
     job->fail(to_api_error(generation.error()));
-  } else {
-    (*generation)->on_give_up([this, id] { stop(id); });
-    if (named->empty()) job->on_abandoned([this, id] { stop(id); });
-    const std::vector<std::shared_ptr<engine::RequestListener>> listeners =
-        (*generation)->create_listeners();
+    job->attach(std::move(reply), 0);
+    return jobs_.forget(id);
+  }
+  (*generation)->on_give_up([this, id] { stop(id); });
+  if (id_from == IdFrom::Server) job->on_abandoned([this, id] { stop(id); });
+  const std::vector<std::shared_ptr<engine::RequestListener>> listeners =
+      (*generation)->create_listeners();
+  {
     const std::scoped_lock lock(mutex_);
     Running& running = running_[id];
     running = {.job = job, .generation = *generation, .tickets = {}};
@@ -328,9 +332,7 @@ void Service::tick() {
       const std::scoped_lock lock(mutex_);
       running_.erase(entry.job->id());
     }
-    const Status kept = jobs_.keep(entry.job);
-    const std::scoped_lock lock(mutex_);
-    disk_problem_ = kept ? "" : kept.error().what;
+    jobs_.keep(entry.job);
   }
 }
 
@@ -393,10 +395,8 @@ void Service::health(const HttpRequest&, Reply reply) {
   ordered_json json = {{"status", name_of(status.state)}};
   if (status.state == ServerState::Loading) json["loading"] = status.loading_fraction;
   if (!status.last_failure.empty()) json["failure"] = status.last_failure;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!disk_problem_.empty()) json["state_directory"] = disk_problem_;
-  }
+  if (const std::string problem = jobs_.disk_problem(); !problem.empty())
+    json["state_directory"] = problem;
   const bool serves = status.state == ServerState::Ready || status.state == ServerState::Degraded;
   reply.send(serves ? 200 : 503, kJson, json_text(json));
 }

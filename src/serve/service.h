@@ -103,7 +103,6 @@ class Service {
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Running> running_;
   std::optional<double> disk_rate_;
-  std::string disk_problem_;  // of the last finished answer; empty: none
   std::atomic<uint64_t> next_id_ = 0;
 };
 

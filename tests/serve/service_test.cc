@@ -34,6 +34,10 @@ json with(json body, const json& more) {
   return body;
 }
 
+std::string body_of(const std::string& answer) {
+  return answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
 // Real time that a test can make go on faster.
 class LeapingClock final : public Clock {
  public:
@@ -114,6 +118,7 @@ class ServiceTest : public testing::Test {
           }));
       loop_.run(fixture_.engine(), {.context = 1024});
     }
+    service_->tick();
     thread.join();
   }
 
@@ -211,6 +216,22 @@ TEST_F(ServiceTest, WhoHasHisAnswerMayAskAgainAtOnce) {
     for (int i = 0; i < 2; ++i)
       EXPECT_THAT(ask({{"prompt", "one"}, {"max_tokens", 1}})->receive_all(), HasSubstr(" 200 "));
   });
+}
+
+TEST_F(ServiceTest, AnAnswerIsWrittenWhenItsRequestHasAName) {
+  const json body = {{"prompt", "one"}, {"max_tokens", 1}};
+  std::string unnamed, named;
+  serve([&] {
+    unnamed = body_of(ask(body)->receive_all());
+    named = body_of(ask(body, "X-Request-Id: mine\r\n")->receive_all());
+    // Without a name of its own it is found under the one that the server gave it.
+    const std::string id = json::parse(unnamed)["id"];
+    EXPECT_EQ(body_of(get("/v1/requests/" + id)), unnamed);
+  });
+  JobStore later({.directory = folder_}, clock_);
+  EXPECT_TRUE(later.find("mine"));
+  EXPECT_FALSE(later.find(json::parse(unnamed)["id"]));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 }  // namespace

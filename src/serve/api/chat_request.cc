@@ -141,7 +141,6 @@ void read_tool_choice(FieldReader& body, const ChatTemplate* chat_template, Chat
     body.wrong("tool_choice", "the model cannot be made to call one function; send \"auto\"",
                "unsupported_value");
   } else if (*word == "none") {
-    request.tools_allowed = false;
     if (has_directives(chat_template)) {
       if (!request.conversation.tools.empty()) request.options.tool_choice = *word;
     } else {

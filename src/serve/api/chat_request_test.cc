@@ -35,7 +35,6 @@ TEST(ChatRequest, OfOneMessageLeavesTheRestToModelAndContext) {
   EXPECT_EQ(text::text_of(request.conversation.messages[0].content), "hi");
   EXPECT_FALSE(request.max_tokens || request.logprobs || request.options.thinking ||
                request.options.effort);
-  EXPECT_TRUE(request.tools_allowed);
   EXPECT_EQ(request.sampling.temperature, 0);
 }
 
@@ -159,15 +158,14 @@ TEST(ChatRequest, CallsNoToolWhereNoneMayBeCalled) {
   const std::string none = std::string(kTools) + R"(, "tool_choice": "none")";
   // K3 is told both.
   ChatRequest request = with(none).value();
-  EXPECT_FALSE(request.tools_allowed);
   EXPECT_EQ(request.options.tool_choice, "none");
   EXPECT_THAT(request.conversation.tools, SizeIs(1));
   // The others cannot be told that there are tools and none is to be called.
   request = with(none, "qwen3").value();
-  EXPECT_FALSE(request.tools_allowed);
   EXPECT_EQ(request.options.tool_choice, "");
   EXPECT_THAT(request.conversation.tools, IsEmpty());
-  EXPECT_TRUE(with(std::string(kTools) + R"(, "tool_choice": "auto")").value().tools_allowed);
+  request = with(std::string(kTools) + R"(, "tool_choice": "auto")", "qwen3").value();
+  EXPECT_THAT(request.conversation.tools, SizeIs(1));
 }
 
 TEST(ChatRequest, MustCallAToolOnlyWhereTheTemplateCanSaySo) {

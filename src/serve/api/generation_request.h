@@ -55,11 +55,9 @@ struct CompletionRequest : GenerationFields {
 };
 
 struct ChatRequest : GenerationFields {
+  // Without tools where tool_choice is "none" and the template cannot say so.
   text::Conversation conversation;
   text::ChatOptions options;
-  // tool_choice is not "none". Where it is, a template that can say so does; others are not told of
-  // the tools: conversation.tools is empty.
-  bool tools_allowed = true;
 };
 
 // `body` is JSON. Errors: 400, naming the field, what was found and what was expected; 404 for
