@@ -5,8 +5,6 @@
 # file with precompiled headers unless it is told sloppiness = pch_defines,time_macros.
 set(DELTAFIN_PRECOMPILE OFF CACHE STRING "for which files headers are precompiled: OFF, TESTS or ON")
 
-set(precompiled_headers <algorithm> <filesystem> <functional> <map> <optional> <span> <string> <string_view>
-    <vector> <fmt/format.h> <nlohmann/json.hpp>)
 if(DELTAFIN_PRECOMPILE)
   file(CONFIGURE OUTPUT empty.cc CONTENT "")
   set(precompiled_kinds unoptimised)
@@ -16,7 +14,7 @@ if(DELTAFIN_PRECOMPILE)
   foreach(kind ${precompiled_kinds})
     add_library(precompiled_${kind} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
     target_link_libraries(precompiled_${kind} PRIVATE fmt::fmt Threads::Threads GTest::gmock)
-    target_precompile_headers(precompiled_${kind} PRIVATE ${precompiled_headers})
+    target_precompile_headers(precompiled_${kind} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
   endforeach()
   target_precompile_headers(precompiled_unoptimised PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   target_compile_options(precompiled_unoptimised PRIVATE -O0)
