@@ -202,7 +202,7 @@ class Model(torch.nn.Module):
         H = c["hidden"]
         self.p = torch.nn.ParameterDict()
         self.quant = self.reference = False
-        self.local, self.local_cap, self.logit_penalty = 0.0, .25, 1e-3  # see ffn; what they cost is summed in self.aux
+        self.local, self.local_cap, self.logit_penalty, self.spread = 0.0, .25, 1e-3, .05  # see ffn; what they cost is summed in self.aux
         self.aux, self.share = 0.0, {}
 
         def put(name, t):
@@ -315,6 +315,10 @@ class Model(torch.nn.Module):
             if self.share[i] < self.local_cap:
                 self.aux = self.aux - self.local * share
             self.aux = self.aux + self.logit_penalty * ((logit * logit).mean(-1) * alive).sum() / alive.sum()
+            # Balance: scores cost what their expert is used above the mean, and earn what it is used below.
+            load = getattr(self, f"load{i}")
+            over = (load / load.mean().clamp(min=1)).clamp(max=10) - 1
+            self.aux = self.aux + self.spread * ((s * over).mean(-1) * alive).sum() / alive.sum()
         w = s.gather(1, ids)
         w = w / (w.sum(-1, keepdim=True) + 1e-20)
         W13, W2 = self.g(L + "W13"), self.g(L + "W2")
