@@ -57,44 +57,34 @@ void ChatCommandFlags::declare(CommandLine& line) {
 
 // Everything that can be known before the weights are loaded.
 struct ChatPreparation {
-  std::string directory;
-  checkpoint::ModelContract contract;
+  explicit ChatPreparation(ModelPreparation prepared) : model(std::move(prepared)) {}
+
+  ModelPreparation model;
   std::unique_ptr<text::Tokenizer> tokenizer;
   ChatSetup setup{};
-  engine::EngineOptions options;
-  ReaderChoice reader;
   engine::GenerateRequest request;  // without a prompt
   state::SnapshotOwner owner;
   uint64_t context = 0;
 };
 
-Result<ChatPreparation> prepare(const ChatCommandFlags& flags) {
-  const io::PosixStorage storage;
-  ChatPreparation ready;
-  TRY(ready.directory, find_model(storage, *flags.model));
-  TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(ready.context, context_of(flags.context, ready.contract));
-  TRY(ready.options, engine_options(flags.engine));
-  TRY(ready.reader, reader_choice(flags.engine));
-  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));
+Result<ChatPreparation> prepare(const ChatCommandFlags& flags, const io::Storage& storage) {
+  TRY(ModelPreparation model, ModelPreparation::create(storage, *flags.model, flags.engine));
+  ChatPreparation ready(std::move(model));
+  const std::string& directory = ready.model.directory();
+  const checkpoint::ModelContract& contract = ready.model.contract();
+  TRY(ready.context, context_of(flags.context, contract));
+  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, directory));
   TRY(ready.request.sampling, combine(flags.sampling, defaults, draw_seed()));
-  TRY(ready.tokenizer, text::open_tokenizer(storage, ready.directory));
-  TRY(ready.setup, make_chat_setup(flags.chat, *ready.tokenizer, storage, ready.directory));
+  TRY(ready.tokenizer, text::open_tokenizer(storage, directory));
+  TRY(ready.setup, make_chat_setup(flags.chat, *ready.tokenizer, storage, directory));
   ready.request.max_tokens = flags.max_tokens.value_or(UINT64_MAX);
-  ready.request.stop_tokens =
-      stop_tokens(defaults, ready.contract.eos_token_id, ready.setup.end_of_turn);
+  ready.request.stop_tokens = stop_tokens(defaults, contract.eos_token_id, ready.setup.end_of_turn);
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
-  TRY(ready.owner, state_owner(storage, ready.directory));
+  TRY(ready.owner, state_owner(ready.model));
   const Workload workload{
       .prompt_rows = ready.context, .kept_forks = ChatTimeline::kForks, .context = ready.context};
-  TRY_STATUS(plan_memory(flags.engine, ready.directory, workload, ready.options));
+  TRY_STATUS(plan_memory(flags.engine, workload, ready.model));
   return ready;
-}
-
-void say_what_is_worth_knowing(const ChatCommandFlags& flags, const ChatPreparation& ready) {
-  const std::string warning = unknown_fields_warning(ready.contract);
-  if (!warning.empty()) warn(warning);
-  write_to_standard_error(seed_note(flags.sampling, ready.request.sampling));
 }
 
 std::unique_ptr<MessageSource> open_source(const CancelToken& cancel) {
@@ -116,10 +106,11 @@ Result<int> chat_command(const std::vector<std::string>& arguments, CancelToken&
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());
   TRY_STATUS(required_model(flags.model, "chat"));
-  TRY(ChatPreparation ready, prepare(flags));
-  say_what_is_worth_knowing(flags, ready);
-  TRY(const std::unique_ptr<LoadedModel> model,
-      LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
+  const io::PosixStorage storage;
+  TRY(ChatPreparation ready, prepare(flags, storage));
+  warn_of_unknown_fields(ready.model.contract());
+  write_to_standard_error(seed_note(flags.sampling, ready.request.sampling));
+  TRY(const std::unique_ptr<LoadedModel> model, LoadedModel::open(ready.model, cancel));
   ChatSession session(*ready.tokenizer, ready.setup, beginning_of_chat(flags.chat));
   const std::unique_ptr<MessageSource> source = open_source(cancel);
   ChatLoop loop({.engine = model->engine(),

@@ -14,8 +14,10 @@ constexpr const char* kModel = DELTAFIN_SOURCE_DIR "/models/demo";
 class ChatTimelineTest : public testing::Test {
  protected:
   static engine::Engine& engine() {
+    static const io::PosixStorage storage;
+    static ModelPreparation preparation = ModelPreparation::create(storage, kModel, {}).value();
     static const std::unique_ptr<LoadedModel> model =
-        LoadedModel::open(kModel, {}, {}, CancelToken()).value();
+        LoadedModel::open(preparation, CancelToken()).value();
     return model->engine();
   }
   static engine::GenerationResult answer(ChatTimeline& timeline, const Ids& ids, size_t lasting,

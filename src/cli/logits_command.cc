@@ -70,33 +70,27 @@ CommandLine make_line() {
 }
 
 struct Preparation {
-  std::string directory;
-  checkpoint::ModelContract contract;
-  engine::EngineOptions options;
-  ReaderChoice reader;
-  std::vector<TokenId> ids;
+  ModelPreparation model;
+  std::vector<TokenId> ids = {};
 };
 
-Result<Preparation> prepare(const LogitsFlags& flags, const CancelToken& cancel) {
-  const io::PosixStorage storage;
-  Preparation ready;
-  TRY(ready.directory, find_model(storage, *flags.model));
-  TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(ready.options, engine_options(flags.engine));
-  TRY(ready.reader, reader_choice(flags.engine));
+Result<Preparation> prepare(const LogitsFlags& flags, const io::Storage& storage,
+                            const CancelToken& cancel) {
+  TRY(ModelPreparation model, ModelPreparation::create(storage, *flags.model, flags.engine));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
   std::unique_ptr<text::Tokenizer> tokenizer;
   if (!flags.prompt.ids) {
-    TRY(tokenizer, open_prompt_tokenizer(storage, ready.directory));
+    TRY(tokenizer, open_prompt_tokenizer(storage, model.directory()));
   }
-  TRY(ready.ids, prompt_tokens(flags.prompt, text, tokenizer.get(), ready.contract));
+  TRY(std::vector<TokenId> ids,
+      prompt_tokens(flags.prompt, text, tokenizer.get(), model.contract()));
   const uint64_t logits_bytes =
-      uint64_t{ready.ids.size()} * ready.contract.vocab_size() * sizeof(float);
+      uint64_t{ids.size()} * model.contract().vocab_size() * sizeof(float);
   TRY_STATUS(plan_memory(
-      flags.engine, ready.directory,
-      {.prompt_rows = ready.ids.size(), .output_bytes = std::min(kLogitsBytesOfPass, logits_bytes)},
-      ready.options));
-  return ready;
+      flags.engine,
+      {.prompt_rows = ids.size(), .output_bytes = std::min(kLogitsBytesOfPass, logits_bytes)},
+      model));
+  return Preparation{.model = std::move(model), .ids = std::move(ids)};
 }
 
 // Passes over the prompt, one after the other, whose rows go to the file as they come.
@@ -170,10 +164,12 @@ nlohmann::ordered_json description(const Preparation& ready, const std::string& 
       {"file", path.substr(path.find_last_of('/') + 1)},
       {"dtype", "float32"},
       {"byte_order", "little"},
-      {"shape", {ready.ids.size(), ready.contract.vocab_size()}},
+      {"shape", {ready.ids.size(), ready.model.contract().vocab_size()}},
       {"sha256", sha256},
       {"ids", ready.ids},
-      {"model", {{"directory", ready.directory}, {"architecture", ready.contract.architecture}}},
+      {"model",
+       {{"directory", ready.model.directory()},
+        {"architecture", ready.model.contract().architecture}}},
       {"version", version()},
   };
 }
@@ -195,13 +191,12 @@ Result<int> logits_command(const std::vector<std::string>& arguments, CancelToke
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());
   TRY_STATUS(flags.check());
-  TRY(const Preparation ready, prepare(flags, cancel));
-  const std::string warning = unknown_fields_warning(ready.contract);
-  if (!warning.empty()) warn(warning);
+  const io::PosixStorage storage;
+  TRY(Preparation ready, prepare(flags, storage, cancel));
+  warn_of_unknown_fields(ready.model.contract());
   TRY(PublishedFile data, create(*flags.out, flags.force));
   TRY(PublishedFile beside, create(*flags.out + ".json", flags.force));
-  TRY(const std::unique_ptr<LoadedModel> model,
-      LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
+  TRY(const std::unique_ptr<LoadedModel> model, LoadedModel::open(ready.model, cancel));
 
   LogitsWriter writer(*model, ready.ids, data, cancel);
   TRY_STATUS(writer.write(flags.engine.prefill_rows.value_or(model->engine().prefill_rows())));
@@ -211,7 +206,7 @@ Result<int> logits_command(const std::vector<std::string>& arguments, CancelToke
   TRY_STATUS(data.publish());
   TRY_STATUS(beside.publish());
   return print(fmt::format("{}: [{}, {}] float32, sha256 {}\n", data.path(), ready.ids.size(),
-                           ready.contract.vocab_size(), sha256));
+                           ready.model.contract().vocab_size(), sha256));
 }
 
 }  // namespace deltafin::cli

@@ -5,26 +5,22 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "checkpoint/checkpoint.h"
 #include "cli/messages.h"
 #include "cli/units.h"
 #include "engine/footprint.h"
 
 namespace deltafin::cli {
 
-Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
-                                                 const std::string& directory,
-                                                 const Workload& workload,
-                                                 engine::EngineOptions& options) {
+Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags, const Workload& workload,
+                                                 ModelPreparation& model) {
   const MemoryShare share = Machine().memory();
   if (!flags.memory && !share.usable_bytes()) return std::nullopt;
   TRY(memory::Budget budget, find_budget(flags.memory.value_or(memory::AutoBudget{}), share));
   const std::string warning = budget_warning(budget, share);
   if (!warning.empty()) warn(warning);
 
-  const io::PosixStorage storage;
-  TRY(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::open(storage, directory));
-  memory::ModelSizes sizes = engine::footprint_of(checkpoint);
+  TRY(const checkpoint::Checkpoint* const checkpoint, model.checkpoint());
+  memory::ModelSizes sizes = engine::footprint_of(*checkpoint);
   sizes.overhead_bytes += workload.output_bytes;
   // A fork shares all but what changes: recurrent states, and the last page of each cache.
   sizes.overhead_bytes +=
@@ -35,7 +31,7 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
   const uint64_t wanted =
       workload.context.value_or(checked_add(before, workload.answer_rows).value_or(UINT64_MAX));
   const uint64_t context =
-      std::min(wanted, std::max(checkpoint.contract().max_positions, uint64_t{1}));
+      std::min(wanted, std::max(checkpoint->contract().max_positions, uint64_t{1}));
   const uint64_t kept_state_bytes =
       workload.kept_sequences *
       (sizes.state_fixed_bytes + context * sizes.state_bytes_per_position);
@@ -53,9 +49,9 @@ Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
   Result<memory::Plan> made = make_plan(sizes, request);
   if (!made) return std::unexpected(std::move(made).error());
   const memory::Plan& plan = *made;
-  options.expert_cache_bytes = plan.expert_cache_bytes;
-  options.resident_layers = plan.trunk_resident_layers;
-  options.activation_bytes = plan.activation_bytes;
+  model.options.expert_cache_bytes = plan.expert_cache_bytes;
+  model.options.resident_layers = plan.trunk_resident_layers;
+  model.options.activation_bytes = plan.activation_bytes;
   return PlannedMemory{std::move(budget), plan, std::move(sizes), kept_state_bytes};
 }
 

@@ -43,13 +43,11 @@ Result<uint64_t> context_of(const std::optional<uint64_t>& flag,
                             const checkpoint::ModelContract& contract);
 
 // The plan for what --memory allows, or without that flag for what this process may use, with the
-// sizes of the checkpoint in `directory`. Its numbers are in `options` afterwards. Empty, and
-// `options` as they were, when nobody says and this machine does not say either. Errors:
-// OverBudget, before anything is loaded; BadModel and Io, when the checkpoint is not complete.
-Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags,
-                                                 const std::string& directory,
-                                                 const Workload& workload,
-                                                 engine::EngineOptions& options);
+// sizes of the checkpoint. Its numbers are in the options of `model` afterwards. Empty, and the
+// options as they were, when nobody says and this machine does not say either. Errors: OverBudget,
+// before anything is loaded; BadModel and Io, when the checkpoint is not complete.
+Result<std::optional<PlannedMemory>> plan_memory(const EngineFlags& flags, const Workload& workload,
+                                                 ModelPreparation& model);
 
 // A line about a budget that this machine does not have; empty when it has.
 std::string budget_warning(const memory::Budget& budget, const MemoryShare& memory);

@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
 #include "base/machine.h"
 #include "checkpoint/config.h"
 #include "checkpoint/survey.h"
+#include "cli/messages.h"
+#include "cli/model_location.h"
 #include "cli/progress.h"
 #include "cli/units.h"
 
@@ -68,6 +71,11 @@ std::string unknown_fields_warning(const checkpoint::ModelContract& contract) {
   return text;
 }
 
+void warn_of_unknown_fields(const checkpoint::ModelContract& contract) {
+  const std::string warning = unknown_fields_warning(contract);
+  if (!warning.empty()) warn(warning);
+}
+
 Result<engine::EngineOptions> engine_options(const EngineFlags& flags) {
   engine::EngineOptions options;
   const Machine machine;
@@ -79,17 +87,34 @@ Result<engine::EngineOptions> engine_options(const EngineFlags& flags) {
   return options;
 }
 
-Result<ReaderChoice> reader_choice(const EngineFlags& flags) {
-  return choose_reader(flags.machine, std::getenv(kReaderVariable));
+Result<ModelPreparation> ModelPreparation::create(const io::Storage& storage,
+                                                  const std::string& model,
+                                                  const EngineFlags& flags) {
+  ModelPreparation ready(storage);
+  TRY(ready.directory_, find_model(storage, model));
+  TRY(ready.contract_, read_contract(storage, ready.directory_));
+  TRY(ready.options, engine_options(flags));
+  TRY(ready.reader_, choose_reader(flags.machine, std::getenv(kReaderVariable)));
+  return ready;
 }
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& directory,
-                                                       const engine::EngineOptions& options,
-                                                       const ReaderChoice& reader,
+Result<const checkpoint::Checkpoint*> ModelPreparation::checkpoint() {
+  if (!checkpoint_) {
+    TRY(checkpoint_, checkpoint::Checkpoint::open(*storage_, directory_));
+  }
+  return &*checkpoint_;
+}
+
+Result<checkpoint::Checkpoint> ModelPreparation::take_checkpoint() {
+  TRY_STATUS(checkpoint());
+  return *std::exchange(checkpoint_, std::nullopt);
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::open(ModelPreparation& preparation,
                                                        const CancelToken& cancel,
                                                        const std::function<void(double)>& also) {
   std::unique_ptr<LoadedModel> model(new LoadedModel);
-  TRY(model->reader_, cli::open(reader));
+  TRY(model->reader_, cli::open(preparation.reader()));
   const std::chrono::nanoseconds start = model->clock_.now();
   ProgressMeter meter("loading", style_of_standard_error(), model->clock_, write_to_standard_error);
   const auto show = [&](const memory::TrunkProgress& progress) {
@@ -100,11 +125,13 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& direct
     meter.update(fraction, fmt::format("{} of {}", human_bytes(progress.bytes_done),
                                        human_bytes(progress.bytes_total)));
   };
-  const engine::EngineEnvironment environment{.storage = model->storage_,
+  TRY(checkpoint::Checkpoint checkpoint, preparation.take_checkpoint());
+  const engine::EngineEnvironment environment{.storage = preparation.storage(),
                                               .reader = *model->reader_.reader,
                                               .clock = model->clock_,
                                               .pressure = &model->pressure_};
-  TRY(model->engine_, engine::Engine::open(environment, directory, options, show, cancel));
+  TRY(model->engine_,
+      engine::Engine::open(environment, std::move(checkpoint), preparation.options, show, cancel));
   model->load_time_ = model->clock_.now() - start;
   return model;
 }

@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/contract.h"
 #include "cli/command_line.h"
 #include "cli/machine_flags.h"
@@ -37,22 +38,50 @@ Result<checkpoint::ModelContract> read_contract(const io::Storage& storage,
 
 // One line about config fields that we do not know; empty when there are none.
 std::string unknown_fields_warning(const checkpoint::ModelContract& contract);
-
-// How the disk is read, by the flags and the environment. Errors: Usage.
-Result<ReaderChoice> reader_choice(const EngineFlags& flags);
+// Says so, where there are any.
+void warn_of_unknown_fields(const checkpoint::ModelContract& contract);
 
 // The flags with every default filled in, from the environment and the machine. Errors: Usage, for
 // an instruction set that is not here, or too many threads.
 Result<engine::EngineOptions> engine_options(const EngineFlags& flags);
+
+// What is known of a model and of the engine for it before any weight is loaded.
+class ModelPreparation {
+ public:
+  // `model` as on the command line. `storage` must outlive this and the engine. Errors: those of
+  // the functions above and of find_model(); Usage, for a way to read that is not here.
+  static Result<ModelPreparation> create(const io::Storage& storage, const std::string& model,
+                                         const EngineFlags& flags);
+
+  const io::Storage& storage() const { return *storage_; }
+  const std::string& directory() const { return directory_; }
+  const checkpoint::ModelContract& contract() const { return contract_; }
+  const ReaderChoice& reader() const { return reader_; }
+
+  // The plan for the memory, the owner of states and the engine need a whole checkpoint. It is
+  // surveyed once, at the first call. Errors: BadModel, when it is not complete; Io.
+  Result<const checkpoint::Checkpoint*> checkpoint();
+  // The same, for the engine; the last call.
+  Result<checkpoint::Checkpoint> take_checkpoint();
+
+  engine::EngineOptions options;
+
+ private:
+  explicit ModelPreparation(const io::Storage& storage) : storage_(&storage) {}
+
+  const io::Storage* storage_;
+  std::string directory_;
+  checkpoint::ModelContract contract_;
+  ReaderChoice reader_;
+  std::optional<checkpoint::Checkpoint> checkpoint_;
+};
 
 // An engine and the world it lives in.
 class LoadedModel {
  public:
   // Shows progress on standard error, and tells `also` the fraction that is done. Errors: BadModel,
   // Io, OverBudget, Cancelled.
-  static Result<std::unique_ptr<LoadedModel>> open(const std::string& directory,
-                                                   const engine::EngineOptions& options,
-                                                   const ReaderChoice& reader,
+  static Result<std::unique_ptr<LoadedModel>> open(ModelPreparation& preparation,
                                                    const CancelToken& cancel,
                                                    const std::function<void(double)>& also = {});
 
@@ -64,7 +93,6 @@ class LoadedModel {
  private:
   LoadedModel() = default;
 
-  io::PosixStorage storage_;
   io::OpenedReader reader_;
   SystemClock clock_;
   SystemPressureGauge pressure_;

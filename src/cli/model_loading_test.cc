@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/memory_planning.h"
+#include "cli/saved_state.h"
+
 namespace deltafin::cli {
 namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+
+const std::string kDemo = DELTAFIN_SOURCE_DIR "/models/demo";
 
 TEST(EngineOptions, TakeTheFlagsWord) {
   EngineFlags flags;
@@ -31,14 +36,45 @@ TEST(EngineOptions, AreRefusedWithAnInstructionSetThatIsNotHere) {
 
 TEST(LoadedModel, IsNotLoadedToTheEndOnceCancelled) {
   CancelToken cancel;
-  const std::string demo = DELTAFIN_SOURCE_DIR "/models/demo";
-  const Result<std::unique_ptr<LoadedModel>> whole = LoadedModel::open(demo, {}, {}, cancel);
+  const io::PosixStorage storage;
+  ModelPreparation first = ModelPreparation::create(storage, kDemo, {}).value();
+  const Result<std::unique_ptr<LoadedModel>> whole = LoadedModel::open(first, cancel);
   ASSERT_TRUE(whole);
   EXPECT_EQ((*whole)->engine().layer_count(), 8u);
   cancel.cancel();
-  const Result<std::unique_ptr<LoadedModel>> stopped = LoadedModel::open(demo, {}, {}, cancel);
+  ModelPreparation second = ModelPreparation::create(storage, kDemo, {}).value();
+  const Result<std::unique_ptr<LoadedModel>> stopped = LoadedModel::open(second, cancel);
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
+}
+
+// The real file system, which counts how often an index is opened: every survey reads it.
+class CountingStorage final : public io::Storage {
+ public:
+  Result<std::unique_ptr<io::File>> open(const std::string& path) const override {
+    if (path.ends_with("index.json")) ++surveys;
+    return storage_.open(path);
+  }
+  Result<std::vector<io::DirectoryEntry>> list(const std::string& path) const override {
+    return storage_.list(path);
+  }
+  bool exists(const std::string& path) const override { return storage_.exists(path); }
+  bool is_directory(const std::string& path) const override { return storage_.is_directory(path); }
+
+  mutable int surveys = 0;
+
+ private:
+  io::PosixStorage storage_;
+};
+
+TEST(ModelPreparation, SurveysTheCheckpointOnceForAll) {
+  const CountingStorage storage;
+  ModelPreparation model = ModelPreparation::create(storage, kDemo, {}).value();
+  EXPECT_EQ(storage.surveys, 0);
+  ASSERT_TRUE(state_owner(model));
+  ASSERT_TRUE(plan_memory({}, {}, model));
+  ASSERT_TRUE(LoadedModel::open(model, CancelToken()));
+  EXPECT_EQ(storage.surveys, 1);
 }
 
 TEST(UnknownFields, AreOneLine) {

@@ -113,15 +113,14 @@ CommandLine make_line() {
 
 // Everything that can be known before the weights are loaded.
 struct Preparation {
-  std::string directory;
-  checkpoint::ModelContract contract;
+  explicit Preparation(ModelPreparation prepared) : model(std::move(prepared)) {}
+
+  ModelPreparation model;
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: only ids
   std::optional<ChatPrompt> chat;              // empty without --chat
-  engine::EngineOptions options;
-  ReaderChoice reader;
-  engine::GenerateRequest request;            // the prompt: what the flags give
-  std::optional<PlannedMemory> memory;        // empty where nobody knows the memory
-  std::optional<state::SnapshotOwner> owner;  // where states are loaded or saved
+  engine::GenerateRequest request;             // the prompt: what the flags give
+  std::optional<PlannedMemory> memory;         // empty where nobody knows the memory
+  std::optional<state::SnapshotOwner> owner;   // where states are loaded or saved
   std::optional<StateReport> loaded;
 };
 
@@ -135,34 +134,32 @@ Result<std::unique_ptr<text::Tokenizer>> find_tokenizer(const io::Storage& stora
   return nullptr;
 }
 
-Result<Preparation> prepare(const RunFlags& flags, const CancelToken& cancel) {
-  const io::PosixStorage storage;
-  Preparation ready;
-  TRY(ready.directory, find_model(storage, *flags.model));
-  TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(ready.options, engine_options(flags.engine));
-  TRY(ready.reader, reader_choice(flags.engine));
-  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));
+Result<Preparation> prepare(const RunFlags& flags, const io::Storage& storage,
+                            const CancelToken& cancel) {
+  TRY(ModelPreparation model, ModelPreparation::create(storage, *flags.model, flags.engine));
+  Preparation ready(std::move(model));
+  const std::string& directory = ready.model.directory();
+  const checkpoint::ModelContract& contract = ready.model.contract();
+  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, directory));
   TRY(ready.request.sampling, combine(flags.sampling, defaults, draw_seed()));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
-  TRY(ready.tokenizer, find_tokenizer(storage, ready.directory, flags.prompt));
+  TRY(ready.tokenizer, find_tokenizer(storage, directory, flags.prompt));
   if (flags.chat.chat) {
-    TRY(ready.chat, make_chat_prompt(flags.chat, text, *ready.tokenizer, storage, ready.directory));
-    TRY_STATUS(check_prompt_tokens("--chat", ready.chat->ids, ready.contract));
+    TRY(ready.chat, make_chat_prompt(flags.chat, text, *ready.tokenizer, storage, directory));
+    TRY_STATUS(check_prompt_tokens("--chat", ready.chat->ids, contract));
     ready.request.prompt = ready.chat->ids;
   } else if (flags.prompt.is_given()) {
-    TRY(ready.request.prompt,
-        prompt_tokens(flags.prompt, text, ready.tokenizer.get(), ready.contract));
+    TRY(ready.request.prompt, prompt_tokens(flags.prompt, text, ready.tokenizer.get(), contract));
   }
   ready.request.max_tokens = flags.max_tokens.value_or(kMaxTokens);
   if (!flags.ignore_eos) {
     ready.request.stop_tokens =
-        stop_tokens(defaults, ready.contract.eos_token_id,
+        stop_tokens(defaults, contract.eos_token_id,
                     ready.chat ? std::optional(ready.chat->end_of_turn) : std::nullopt);
   }
   ready.request.prefill_rows = flags.engine.prefill_rows.value_or(0);
   if (flags.state.is_given()) {
-    TRY(ready.owner, state_owner(storage, ready.directory));
+    TRY(ready.owner, state_owner(ready.model));
   }
   if (flags.state.load) {
     TRY(ready.loaded,
@@ -179,7 +176,7 @@ Status plan(const RunFlags& flags, Preparation& ready) {
     workload.loaded_positions = ready.loaded->counts.tokens;
     workload.prompt_rows += ready.loaded->counts.waiting;
   }
-  TRY(ready.memory, plan_memory(flags.engine, ready.directory, workload, ready.options));
+  TRY(ready.memory, plan_memory(flags.engine, workload, ready.model));
   return {};
 }
 
@@ -188,16 +185,18 @@ nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation&
   return {
       {"event", "run_start"},
       {"version", version()},
-      {"model", {{"directory", ready.directory}, {"architecture", ready.contract.architecture}}},
+      {"model",
+       {{"directory", ready.model.directory()},
+        {"architecture", ready.model.contract().architecture}}},
       {"prompt_ids", request.prompt},
       {"loaded_state", to_json(ready.loaded)},
       {"options",
        {{"max_tokens", request.max_tokens},
         {"ignore_eos", flags.ignore_eos},
         {"parse_special", flags.prompt.parse_special},
-        {"threads", ready.options.thread_count},
-        {"isa", ready.options.kernels->name},
-        {"expert_cache_bytes", ready.options.expert_cache_bytes},
+        {"threads", ready.model.options.thread_count},
+        {"isa", ready.model.options.kernels->name},
+        {"expert_cache_bytes", ready.model.options.expert_cache_bytes},
         {"prefill_rows", request.prefill_rows},
         {"memory", memory_json(ready.memory)}}},
       {"sampling", serve::sampling_json(request.sampling)},
@@ -228,9 +227,8 @@ Result<engine::Sequence> begin_sequence(const RunFlags& flags, const Preparation
                                         const engine::Engine& engine, const CancelToken& cancel,
                                         engine::GenerateRequest& request) {
   if (!flags.state.load) return engine.new_sequence();
-  const io::PosixStorage storage;
-  TRY(engine::Sequence sequence,
-      load_state(storage, *flags.state.load, *ready.owner, engine.state_layout(), cancel, request));
+  TRY(engine::Sequence sequence, load_state(ready.model.storage(), *flags.state.load, *ready.owner,
+                                            engine.state_layout(), cancel, request));
   write_to_standard_error(fmt::format(
       "loaded {} tokens from {}\n", with_separators(sequence.position_count()), *flags.state.load));
   return sequence;
@@ -273,8 +271,8 @@ RunReport make_report(const Preparation& ready, LoadedModel& model,
                       engine::GenerationResult result) {
   engine::Engine& engine = model.engine();
   RunReport report;
-  report.directory = ready.directory;
-  report.architecture = ready.contract.architecture;
+  report.directory = ready.model.directory();
+  report.architecture = ready.model.contract().architecture;
   report.prompt_ids = ready.request.prompt;
   report.loaded = ready.loaded;
   if (ready.tokenizer) report.text = listener.text();
@@ -296,12 +294,6 @@ RunReport make_report(const Preparation& ready, LoadedModel& model,
   return report;
 }
 
-void say_what_is_worth_knowing(const RunFlags& flags, const Preparation& ready) {
-  const std::string warning = unknown_fields_warning(ready.contract);
-  if (!warning.empty()) warn(warning);
-  write_to_standard_error(seed_note(flags.sampling, ready.request.sampling));
-}
-
 void say_what_stopped_it(const RunReport& report) {
   const char* signal = stop_signal_name();
   if (report.result.reason != engine::StopReason::Interrupted || signal == nullptr) return;
@@ -317,13 +309,12 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
   events.write(run_start_event(flags, ready));
   if (!planned) return std::unexpected(std::move(planned).error());
   TRY_STATUS(events.status());
-  TRY(const std::unique_ptr<LoadedModel> model,
-      LoadedModel::open(ready.directory, ready.options, ready.reader, cancel));
+  TRY(const std::unique_ptr<LoadedModel> model, LoadedModel::open(ready.model, cancel));
   engine::GenerateRequest request = ready.request;
   TRY(engine::Sequence sequence, begin_sequence(flags, ready, model->engine(), cancel, request));
   std::optional<RouteTrace> route_trace;
   if (flags.route_trace) {
-    route_trace.emplace(routes, ready.contract);
+    route_trace.emplace(routes, ready.model.contract());
     model->engine().set_observer(&*route_trace);
   }
   TRY(std::optional<ChatOutput> chat, open_chat_output(flags, ready));
@@ -350,7 +341,7 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
 
   RunReport report = make_report(ready, *model, sequence, listener, std::move(*result));
   report.prefill_count = request.prompt.size();
-  if (flags.stats) report.disk_roof = measure_disk(ready.directory);
+  if (flags.stats) report.disk_roof = measure_disk(ready.model.directory());
   report.peak_resident_bytes = Machine().peak_resident_bytes();  // what was just measured too
   report.saved = std::move(saved);
   if (chat) {
@@ -382,8 +373,10 @@ Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& 
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());
   TRY_STATUS(flags.check());
-  TRY(Preparation ready, prepare(flags, cancel));
-  say_what_is_worth_knowing(flags, ready);
+  const io::PosixStorage storage;
+  TRY(Preparation ready, prepare(flags, storage, cancel));
+  warn_of_unknown_fields(ready.model.contract());
+  write_to_standard_error(seed_note(flags.sampling, ready.request.sampling));
   TRY(std::optional<PublishedFile> state_file, open_state(flags));
   TRY(EventLog events, open_log("--events", flags.events, flags.force, kEventSchema));
   TRY(EventLog routes, open_log("--route-trace", flags.route_trace, flags.force, kRouteSchema));

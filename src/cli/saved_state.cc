@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/identity.h"
 #include "numerics/kernels.h"
 
@@ -38,13 +37,13 @@ nlohmann::ordered_json to_json(const std::optional<StateReport>& report) {
           {"bytes", report->bytes}};
 }
 
-Result<state::SnapshotOwner> state_owner(const io::Storage& storage, const std::string& directory) {
-  TRY(const checkpoint::Checkpoint checkpoint, checkpoint::Checkpoint::open(storage, directory));
-  TRY(const checkpoint::Identity identity, checkpoint::weak_identity(storage, checkpoint));
+Result<state::SnapshotOwner> state_owner(ModelPreparation& model) {
+  TRY(const checkpoint::Checkpoint* const checkpoint, model.checkpoint());
+  TRY(const checkpoint::Identity identity, checkpoint::weak_identity(model.storage(), *checkpoint));
   return state::SnapshotOwner{.arithmetic = std::string(numerics::kArithmetic),
                               .identity = identity,
-                              .vocab_size = checkpoint.contract().vocab_size(),
-                              .max_positions = checkpoint.contract().max_positions};
+                              .vocab_size = checkpoint->contract().vocab_size(),
+                              .max_positions = checkpoint->contract().max_positions};
 }
 
 Result<StateReport> check_state(const io::Storage& storage, const std::string& path,

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "checkpoint/contract.h"
 #include "cli/command_line.h"
+#include "cli/model_loading.h"
 #include "cli/output_file.h"
 #include "engine/engine.h"
 #include "engine/generate.h"
@@ -33,8 +34,8 @@ struct StateReport {
 };
 nlohmann::ordered_json to_json(const std::optional<StateReport>& report);
 
-// Whose states they are: opens the checkpoint to look at it. Errors: BadModel, Io.
-Result<state::SnapshotOwner> state_owner(const io::Storage& storage, const std::string& directory);
+// Whose states they are: looks into the checkpoint. Errors: BadModel, Io.
+Result<state::SnapshotOwner> state_owner(ModelPreparation& model);
 
 // A state to go on from, looked at before the weights are loaded. Errors: state::check_snapshot's;
 // Usage, when `prompt_count` more tokens do not fit into the model's positions.

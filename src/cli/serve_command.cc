@@ -40,11 +40,10 @@ constexpr std::chrono::milliseconds kTick{50};
 
 // Everything that can be known before the weights are loaded.
 struct ServePreparation {
-  std::string directory;
-  checkpoint::ModelContract contract;
+  explicit ServePreparation(ModelPreparation prepared) : model(std::move(prepared)) {}
+
+  ModelPreparation model;
   std::unique_ptr<text::Tokenizer> tokenizer;
-  engine::EngineOptions engine;
-  ReaderChoice reader;
   serve::ServiceOptions service;
   serve::HttpOptions http;
   engine::SchedulerOptions scheduler;
@@ -59,9 +58,9 @@ std::string model_name(const ServeFlags& flags, const std::string& directory) {
 }
 
 // What the model's template is, or why there is no chat.
-Status find_chat(const ServeFlags& flags, const io::Storage& storage, ServePreparation& ready) {
+Status find_chat(const ServeFlags& flags, ServePreparation& ready) {
   const Result<ChatSetup> setup =
-      make_chat_setup(flags.chat, *ready.tokenizer, storage, ready.directory);
+      make_chat_setup(flags.chat, *ready.tokenizer, ready.model.storage(), ready.model.directory());
   if (!setup) {
     // A template that was named must be there; a model without one still completes text.
     if (flags.chat.chooses_template()) return std::unexpected(setup.error());
@@ -78,9 +77,9 @@ Status find_chat(const ServeFlags& flags, const io::Storage& storage, ServePrepa
 void describe_model(const ServeFlags& flags, const std::optional<PlannedMemory>& memory,
                     ServePreparation& ready) {
   serve::ServedModel& model = ready.service.model;
-  model.id = model_name(flags, ready.directory);
-  model.architecture = ready.contract.architecture;
-  model.layers = ready.contract.layers.size();
+  model.id = model_name(flags, ready.model.directory());
+  model.architecture = ready.model.contract().architecture;
+  model.layers = ready.model.contract().layers.size();
   model.version = version();
   if (!memory) return;
   const memory::ModelSizes& sizes = memory->sizes;
@@ -99,27 +98,26 @@ void describe_model(const ServeFlags& flags, const std::optional<PlannedMemory>&
 uint64_t bytes_beside_the_engine(const ServePreparation& ready) {
   const uint64_t rows = limits::kScoredRows + ready.service.requests;
   return limits::kHttpBodyBytesOfAll + ready.service.jobs.memory_bytes +
-         rows * ready.contract.vocab_size() * sizeof(float);
+         rows * ready.model.contract().vocab_size() * sizeof(float);
 }
 
-Result<ServePreparation> prepare(const ServeFlags& flags) {
-  const io::PosixStorage storage;
-  ServePreparation ready;
-  TRY(ready.http, flags.http_options());
-  TRY(ready.directory, find_model(storage, *flags.model));
-  TRY(ready.contract, read_contract(storage, ready.directory));
-  TRY(const uint64_t context, context_of(flags.context, ready.contract));
-  TRY(ready.engine, engine_options(flags.engine));
-  TRY(ready.reader, reader_choice(flags.engine));
-  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, ready.directory));
+Result<ServePreparation> prepare(const ServeFlags& flags, const io::Storage& storage) {
+  TRY(serve::HttpOptions http, flags.http_options());
+  TRY(ModelPreparation model, ModelPreparation::create(storage, *flags.model, flags.engine));
+  ServePreparation ready(std::move(model));
+  ready.http = std::move(http);
+  const std::string& directory = ready.model.directory();
+  const checkpoint::ModelContract& contract = ready.model.contract();
+  TRY(const uint64_t context, context_of(flags.context, contract));
+  TRY(const GenerationDefaults defaults, load_generation_defaults(storage, directory));
   // A server chooses as the model's makers wish, where a request does not say; greedily where they
   // do not say either.
   SamplingFlags as_made;
   as_made.sample = defaults.temperature.has_value();
   TRY(ready.service.sampling, combine(as_made, defaults, 0));
-  TRY(ready.tokenizer, text::open_tokenizer(storage, ready.directory));
-  TRY_STATUS(find_chat(flags, storage, ready));
-  ready.service.stop_tokens = stop_tokens(defaults, ready.contract.eos_token_id, std::nullopt);
+  TRY(ready.tokenizer, text::open_tokenizer(storage, directory));
+  TRY_STATUS(find_chat(flags, ready));
+  ready.service.stop_tokens = stop_tokens(defaults, contract.eos_token_id, std::nullopt);
   ready.service.draw_seed = draw_seed;
   ready.service.context = context;
   ready.service.requests = static_cast<uint32_t>(flags.requests.value_or(ServeFlags::kRequests));
@@ -127,15 +125,14 @@ Result<ServePreparation> prepare(const ServeFlags& flags) {
   ready.service.jobs.directory = flags.answers_directory();
   TRY_STATUS(flags.prepare_state_directory());
   if (flags.state_directory) {
-    TRY(ready.owner, state_owner(storage, ready.directory));
+    TRY(ready.owner, state_owner(ready.model));
   }
   const Workload workload{.prompt_rows = context,
                           .output_bytes = bytes_beside_the_engine(ready),
                           .requests = ready.service.requests,
                           .kept_sequences = ServeFlags::kKeptSequences,
                           .context = context};
-  TRY(const std::optional<PlannedMemory> memory,
-      plan_memory(flags.engine, ready.directory, workload, ready.engine));
+  TRY(const std::optional<PlannedMemory> memory, plan_memory(flags.engine, workload, ready.model));
   ready.scheduler = {.sequences = ready.service.requests,
                      .context = context,
                      .kept_state_bytes = memory ? memory->kept_state_bytes : 0};
@@ -143,10 +140,9 @@ Result<ServePreparation> prepare(const ServeFlags& flags) {
   return ready;
 }
 
-Result<engine::StateDirectory> open_states(const ServeFlags& flags,
+Result<engine::StateDirectory> open_states(const ServeFlags& flags, const io::Storage& storage,
                                            const state::SnapshotOwner& owner,
                                            const engine::Engine& engine) {
-  static const io::PosixStorage storage;
   return engine::StateDirectory::open(
       storage, flags.states_directory(), owner, engine.state_layout(),
       {.budget_bytes = flags.state_bytes.value_or(ServeFlags::kStateBytes), .tell = warn});
@@ -179,14 +175,14 @@ Result<int> serve_command(const std::vector<std::string>& arguments, CancelToken
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());
   TRY_STATUS(required_model(flags.model, "serve"));
-  TRY(ServePreparation ready, prepare(flags));
-  const std::string warning = unknown_fields_warning(ready.contract);
-  if (!warning.empty()) warn(warning);
+  const io::PosixStorage storage;
+  TRY(ServePreparation ready, prepare(flags, storage));
+  warn_of_unknown_fields(ready.model.contract());
 
   const SystemClock clock;
   serve::EngineLoop loop(clock);
-  serve::Service service(std::move(ready.service), *ready.tokenizer, *ready.engine.kernels, loop,
-                         clock);
+  serve::Service service(std::move(ready.service), *ready.tokenizer, *ready.model.options.kernels,
+                         loop, clock);
   TRY(const std::unique_ptr<serve::HttpServer> server,
       serve::HttpServer::start(ready.http, flags.insecure,
                                [&](serve::HttpRequest request, serve::Reply reply) {
@@ -194,13 +190,14 @@ Result<int> serve_command(const std::vector<std::string>& arguments, CancelToken
                                }));
   service.watch(server.get());
   TRY_STATUS(print_address(ready.http.host, server->port()));
-  if (const std::optional<double> rate = measure_disk(ready.directory)) service.note_disk(*rate);
+  if (const std::optional<double> rate = measure_disk(ready.model.directory()))
+    service.note_disk(*rate);
   TRY(const std::unique_ptr<LoadedModel> model,
-      LoadedModel::open(ready.directory, ready.engine, ready.reader, cancel,
+      LoadedModel::open(ready.model, cancel,
                         [&](double fraction) { loop.note_loading(fraction); }));
   std::optional<engine::StateDirectory> states;
   if (ready.owner) {
-    TRY(states, open_states(flags, *ready.owner, model->engine()));
+    TRY(states, open_states(flags, storage, *ready.owner, model->engine()));
     ready.scheduler.state_directory = &*states;
   }
   write_to_standard_error("ready\n");

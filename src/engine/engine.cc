@@ -23,6 +23,13 @@ Result<std::unique_ptr<Engine>> Engine::open(
     const CancelToken& cancel) {
   TRY(checkpoint::Checkpoint checkpoint,
       checkpoint::Checkpoint::open(environment.storage, directory));
+  return open(environment, std::move(checkpoint), options, progress, cancel);
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(
+    const EngineEnvironment& environment, checkpoint::Checkpoint checkpoint,
+    const EngineOptions& options, const std::function<void(const memory::TrunkProgress&)>& progress,
+    const CancelToken& cancel) {
   std::unique_ptr<Engine> engine(new Engine(environment, options, std::move(checkpoint)));
   TRY(engine->trunk_,
       memory::Trunk::load(engine->checkpoint_, environment.reader, engine->team_, environment.clock,

@@ -90,7 +90,12 @@ class Sequence {
 // Not thread-safe: one thread, the engine thread, opens it and makes all calls but position().
 class Engine {
  public:
-  // Opens the checkpoint, loads its trunk. Errors: BadModel, Io, OverBudget, Cancelled.
+  // Loads the trunk. Errors: BadModel, Io, OverBudget, Cancelled.
+  static Result<std::unique_ptr<Engine>> open(
+      const EngineEnvironment& environment, checkpoint::Checkpoint checkpoint,
+      const EngineOptions& options,
+      const std::function<void(const memory::TrunkProgress&)>& progress, const CancelToken& cancel);
+  // Opens the checkpoint in `directory`, too.
   static Result<std::unique_ptr<Engine>> open(
       const EngineEnvironment& environment, const std::string& directory,
       const EngineOptions& options,
