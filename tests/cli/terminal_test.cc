@@ -145,7 +145,7 @@ TEST(TerminalFull, ControlCStopsAnAnswerAndNotTheConversation) {
   EXPECT_TRUE(terminal.shows("stopped after ")) << terminal.rest();
   ASSERT_TRUE(terminal.shows("> ")) << terminal.rest();
   terminal.type("/stats\r");
-  EXPECT_TRUE(terminal.shows("1 turn")) << terminal.rest();
+  EXPECT_TRUE(terminal.shows("1 turn") && terminal.is_ready_again()) << terminal.rest();
   terminal.type(kControlD);
   EXPECT_EQ(terminal.exit_status(), 0);
 }

@@ -43,6 +43,9 @@ for (size_t i = 0; i < key_dim; ++i) {
 
 > The state has the same size after one token and after a million.`;
 
+const call = (index, name, text) =>
+    ({index, id: `call_${index}`, type: 'function', function: {name, arguments: text}});
+
 const scripts = {
   async *
       default({pace}) {
@@ -90,7 +93,7 @@ const scripts = {
       },
   async *
       waiting({pace}) {
-        yield ': queued 2';
+        yield ': queued';
         await pace(900);
         yield ': prefill 512/2048 eta 40s';
         await pace(3000);
@@ -119,6 +122,25 @@ const scripts = {
           await pace(60);
         }
       },
+  // Whole, as our server sends them, and in pieces, as others do.
+  async *
+      tool({pace}) {
+        for (const word of words('I need the weather of two towns. '))
+          yield {reasoning_content: word};
+        await pace(20);
+        yield {content: 'Let me look.'};
+        yield {
+          tool_calls: [call(0, 'get_weather', '{"town":"Reykjavík","days":3,"units":["°C","m/s"]}')]
+        };
+        yield {tool_calls: [call(1, 'search_the_archive_of_all_measurements', '{"query":"')]};
+        await pace(50);
+        yield {tool_calls: [{index: 1, function: {arguments: `${'wind '.repeat(60)}<b>"}`}}]};
+        yield {
+          tool_calls:
+              [{...call(2, 'broken', '{"raw":"{town:"}'), error: 'expected a string at byte 1'}]
+        };
+        yield {finish: 'tool_calls'};
+      },
   async *
       length() {
         yield {content: 'This is where it'};
@@ -146,7 +168,8 @@ const refusals = {
   ],
   long: [
     400, {
-      message: 'the prompt has 300000 tokens and the context 262144',
+      message:
+          'the prompt has 300000 tokens, and a context of 262144 leaves no room for the answer\n  ask for less, or start the server with a larger --context',
       type: 'invalid_request_error',
       param: 'messages',
       code: 'context_length_exceeded'

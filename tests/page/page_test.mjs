@@ -61,7 +61,9 @@ test('what the server refuses is shown with what to do, and can be tried again',
   await page.click('#settings-form .send');
   await send(page, 'long, this one');
   await ended(page, 'failed', patience);
-  assert.match(await text(page.locator('.error')), /context/);
+  // In the page's words: those of the server are for programs.
+  assert.match(await text(page.locator('.error')), /^The prompt .* context of [^]*\. /);
+  assert.doesNotMatch(await text(page.locator('.error')), /--context/);
   assert.equal(await page.locator('.error button', {hasText: 'Try again'}).count(), 1);
   await screenshot(page, 'refused');
 }, anyServer);
@@ -92,13 +94,29 @@ test('a reload during an answer loses nothing of it', async ({page, server}) => 
   assert.equal(server.asked.filter((one) => one.method === 'POST').length, 1);
 }, anyServer);
 
+// Hot enough to go on and on; the scripts do so by themselves. A small model may end at once with
+// one seed, and not with another.
+async function sendSomethingEndless(page) {
+  for (let seed = 1; seed <= 8; ++seed) {
+    await page.click('#new-chat');
+    await page.click('#open-settings');
+    await page.fill('[name=temperature]', '5');
+    await page.fill('[name=seed]', String(seed));
+    await page.click('#settings-form .send');
+    await send(page, 'endless: Write a very long story.');
+    await lastAnswer(page)
+        .locator('.thought:visible, .content:visible')
+        .filter({hasText: /.{80}/})
+        .or(page.locator('.turn[data-state="done"]'))
+        .first()
+        .waitFor({timeout: patience});
+    if (await page.locator('.turn[data-state="running"]').count()) return;
+  }
+  assert.fail('no answer is long enough');
+}
+
 test('Stop ends an answer, keeps what came and tells the server', async ({page, server}) => {
-  await send(page, 'endless: Write a very long story.');
-  await lastAnswer(page).locator('.thought, .content').filter({hasText: /\w/}).first().waitFor({
-    timeout: patience
-  });
-  // A small model may be done before anybody could stop it.
-  if (realBase && (await page.locator('.turn[data-state="done"]').count())) return;
+  await sendSomethingEndless(page);
   await page.click('#send.stop');
   await ended(page, 'stopped', patience);
   assert.match(await text(page.locator('.meta')), /^Stopped/);
@@ -130,7 +148,7 @@ test('reasoning is shown while it comes, and folds away when the answer begins',
 test('while the prompt is read, its progress is shown', async ({page}) => {
   await send(page, 'waiting is fine');
   const progress = lastAnswer(page).locator('.progress');
-  await progress.getByText('Waiting behind 2 requests').waitFor();
+  await progress.getByText('Waiting in the queue').waitFor();
   await progress.getByText('Reading the prompt: 512 of 2,048 tokens, about 40 s more').waitFor();
   assert.equal(await progress.locator('i').evaluate((bar) => bar.style.width), '25%');
   await ended(page);
@@ -319,6 +337,26 @@ test('a question that was refused can be edited', async ({page}) => {
   assert.equal(await page.locator('.turn').count(), 0);
 });
 
+test(
+    'a server that was started again is found, and what it forgot is named',
+    async ({page, server}) => {
+      await send(page, 'slow, please');
+      await content(page).getByText('word3').waitFor();
+      const {port} = server.http.address();
+      server.close();
+      await lastAnswer(page).getByText('Trying again').waitFor();
+      await page.locator('#lamp[data-state="unreachable"]').waitFor();
+      server.generations.clear();
+      Object.assign(server, {started: Date.now()});
+      await server.listen(port);
+      await ended(page, 'failed');
+      assert.match(await text(page.locator('.error')), /no longer has this answer/);
+      await page.locator('#lamp[data-state="ready"]').waitFor();
+      await page.click('.error button:has-text("Try again")');
+      await ended(page, 'done', 20000);
+      assert.equal(await text(content(page)), numbered('word', 40));
+    });
+
 test('a server that is away is named as such', async ({page, server}) => {
   await page.locator('#lamp[data-state="ready"]').waitFor();
   server.close();
@@ -381,6 +419,34 @@ test('what an answer cost is told, with the seed that makes it again', async ({p
   assert.match(
       await text(page.locator('.meta')),
       /^2,048 prompt tokens, 1,536 known · \d+ generated, \d+ of them reasoning · first after [\d.]+ s · [\d.]+ tokens\/s · seed 12345678901234567890/);
+});
+
+test('calls of tools are shown with their arguments', async ({page, server}) => {
+  await send(page, 'tool, please');
+  await ended(page);
+  const calls = lastAnswer(page).locator('.call');
+  assert.deepEqual(
+      await calls.locator('figcaption').allInnerTexts(),
+      ['Calls get_weather', 'Calls search_the_archive_of_all_measurements', 'Calls broken']);
+  assert.equal(
+      await calls.first().locator('pre').innerText(),
+      '{\n  "town": "Reykjavík",\n  "days": 3,\n  "units": [\n    "°C",\n    "m/s"\n  ]\n}');
+  assert.match(await calls.nth(1).locator('pre').innerText(), /wind wind [^]*<b>"/);
+  assert.match(await text(calls.nth(2)), /These are no arguments: expected a string/);
+  assert.equal(await text(content(page)), 'Let me look.');
+  assert.match(await text(page.locator('.meta')), /^This page has no tools: nothing was called/);
+  assert.equal(await lastAnswer(page).locator('details').evaluate((one) => one.open), false);
+  await screenshot(page, 'calls');
+  // They survive a reload, and go back as they came.
+  await page.reload();
+  assert.equal(await calls.count(), 3);
+  await send(page, 'Hello');
+  await ended(page);
+  assert.deepEqual(JSON.parse(server.asked.at(-1).body).messages[1].tool_calls[0], {
+    id: 'call_0',
+    type: 'function',
+    function: {name: 'get_weather', arguments: '{"town":"Reykjavík","days":3,"units":["°C","m/s"]}'}
+  });
 });
 
 test('an answer that ended at max tokens says so', async ({page}) => {

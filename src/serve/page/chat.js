@@ -23,12 +23,13 @@ class TurnView {
         element('p', {}, this.progressText, this.progressClock),
         element('div', {class: 'bar'}, this.progressBar));
     this.content = element('div', {class: 'content'});
+    this.calls = element('div', {class: 'calls', hidden: true});
     this.trouble = element('p', {class: 'trouble', hidden: true});
     this.error = element('div', {class: 'error', role: 'alert', hidden: true});
     this.meta = element('div', {class: 'meta'});
     this.answer = element(
         'article', {class: 'answer', 'aria-label': 'Answer'}, this.progress, this.reasoning,
-        this.content, this.trouble, this.error, this.meta);
+        this.content, this.calls, this.trouble, this.error, this.meta);
     this.root = element('div', {class: 'turn'}, this.question, this.answer);
     this.act = act;
     this.update();
@@ -43,6 +44,7 @@ class TurnView {
     this.showProgress(answer, running);
     this.showReasoning(answer, running);
     showMarkdown(this.content, answer.content);
+    this.showCalls(answer.calls ?? []);
     this.trouble.hidden = !answer.trouble;
     setText(this.trouble, answer.trouble ?? '');
     if (!running && !this.ended) {
@@ -59,14 +61,13 @@ class TurnView {
   }
 
   showProgress(answer, running) {
-    const reading = running && !answer.reasoning && !answer.content;
+    const reading = running && !answer.reasoning && !answer.content && !answer.calls;
     this.progress.hidden = !reading;
     if (!reading) return;
     const {progress} = answer;
     let text = 'Waiting for the server';
-    if (progress?.queued !== undefined)
-      text = progress.queued ? `Waiting behind ${countText(progress.queued, 'request')}` :
-                               'Next in the queue';
+    if (progress?.queued)
+      text = 'Waiting in the queue';
     else if (progress)
       text = `Reading the prompt: ${wholeText(progress.done)} of ${
                  countText(progress.total, 'token')}` +
@@ -81,15 +82,15 @@ class TurnView {
   showReasoning(answer, running) {
     this.reasoning.hidden = !answer.reasoning;
     if (!answer.reasoning) return;
-    const thinking = running && !answer.content;
+    const thinking = running && !answer.content && !answer.calls;
     const seconds = ((thinking ? Date.now() : answer.thinking_ended ?? Date.now()) -
                      (answer.reading_ended ?? answer.started)) /
         1000;
     setText(
         this.thoughtTitle,
         thinking ? `Thinking · ${clockText(seconds)}` :
-            answer.attached ? 'Reasoning' :
-                              `Thought for ${durationText(seconds)}`);
+            answer.attached || seconds < 0.05 ? 'Reasoning' :
+                                                `Thought for ${durationText(seconds)}`);
     this.reasoning.classList.toggle('live', thinking);
     if (!this.touched) this.reasoning.open = thinking;
     const atEnd =
@@ -103,11 +104,27 @@ class TurnView {
     if (thinking && atEnd) this.thought.scrollTop = this.thought.scrollHeight;
   }
 
+  showCalls(calls) {
+    const text = JSON.stringify(calls);
+    if (text === this.shownCalls) return;
+    this.shownCalls = text;
+    this.calls.hidden = !calls.length;
+    this.calls.replaceChildren(...calls.map(
+        (call) => element(
+            'figure', {class: 'code call'},
+            element('figcaption', {}, element('span', {}, 'Calls ', element('b', {}, call.name))),
+            element(
+                'pre', {tabindex: 0, 'aria-label': `Arguments of ${call.name}`},
+                element('code', {}, argumentsText(call.arguments))),
+            call.error ? element('p', {}, `These are no arguments: ${call.error}`) : '')));
+  }
+
   showEnd(answer) {
     const facts = answerFacts(answer);
     if (answer.state === 'stopped') facts.unshift('Stopped');
     if (answer.finish === 'length') facts.unshift('Cut off at max tokens');
-    if (answer.state === 'done' && !answer.content)
+    if (answer.calls) facts.unshift('This page has no tools: nothing was called');
+    if (answer.state === 'done' && !answer.content && !answer.calls)
       facts.unshift(answer.reasoning ? 'Ended before an answer began' : 'An empty answer');
     this.meta.replaceChildren(element('span', {}, facts.join(' · ')));
     if (answer.content) this.meta.append(copyButton(() => answer.content));
@@ -127,13 +144,24 @@ class TurnView {
             return button;
           });
       this.error.replaceChildren(
-          element(
-              'p', {}, element('strong', {}, error.message.replace(/[.!?]?$/, '.')),
-              ` ${error.advice}`),
+          element('p', {}, element('strong', {}, sentence(error.message)), ` ${error.advice}`),
           ...buttons);
     }
   }
 }
+
+// JSON with a line for each member. As it is where it is none, or where a Number would round it.
+function argumentsText(json) {
+  try {
+    return /\d{16}/.test(json) ? json : JSON.stringify(JSON.parse(json), null, 2);
+  } catch {
+    return json;
+  }
+}
+
+// A message of the server begins as it may: with a word, or with the name of a file or field.
+const sentence = (text) =>
+    text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase()).replace(/[.!?]?$/, '.');
 
 // What the end of an answer tells, in words.
 function answerFacts(answer) {
@@ -291,10 +319,11 @@ const chat = {
         saved = Date.now();
         conversation.save();
       }
-      const now = answer.content ? 'Answering' :
-          answer.reasoning       ? 'Thinking' :
-          answer.progress        ? 'Reading the prompt' :
-                                   '';
+      const now = answer.calls ? 'Calling a tool' :
+          answer.content       ? 'Answering' :
+          answer.reasoning     ? 'Thinking' :
+          answer.progress      ? 'Reading the prompt' :
+                                 '';
       if (now !== stage) this.announce((stage = now));
     };
     const generation = (this.generation = new Generation(answer, changed));

@@ -18,8 +18,8 @@ const conversation = {
 
   // Drops the oldest turns until the rest has room.
   save() {
-    const cost = (turn) =>
-        turn.user.length + turn.answer.content.length + turn.answer.reasoning.length + 500;
+    const cost = (turn) => turn.user.length + turn.answer.content.length +
+        turn.answer.reasoning.length + JSON.stringify(turn.answer.calls ?? '').length + 500;
     let from = this.turns.length, sum = 0;
     while (from > 0 &&
            (from === this.turns.length || sum + cost(this.turns[from - 1]) <= keptCharactersMax))
@@ -51,12 +51,21 @@ const conversation = {
       if (!isLast && isVoid(turn)) return;
       messages.push({role: 'user', content: turn.user});
       if (isLast) return;
-      const {content, reasoning} = turn.answer;
-      messages.push({role: 'assistant', content, ...(reasoning && {reasoning_content: reasoning})});
+      const {content, reasoning, calls} = turn.answer;
+      messages.push({
+        role: 'assistant',
+        content,
+        ...(reasoning && {reasoning_content: reasoning}),
+        ...(calls && {
+          tool_calls: calls.map(
+              ({id, name, arguments: text}) =>
+                  ({id, type: 'function', function: {name, arguments: text}}))
+        })
+      });
     });
     return messages;
   },
 };
 
-const isVoid = (turn) =>
-    turn.answer.state === 'failed' && !turn.answer.content && !turn.answer.reasoning;
+const isVoid = ({answer}) =>
+    answer.state === 'failed' && !answer.content && !answer.reasoning && !answer.calls;

@@ -7,11 +7,12 @@
 //   state       "running", "done", "stopped" or "failed"
 //   events      how many data events of its stream are in it
 //   content, reasoning   what came so far
+//   calls       of tools: {id, name, arguments, error}; none: not there
 //   started, reading_ended, thinking_ended, ended   times in ms
 //   attached    whether it was ever attached to again, so that its times say nothing
 //   usage, finish, seed   what the server said at the end
 //   error       {message, advice, action}
-// Beside that, while it runs and not kept: progress {done, total, eta} or {text}, and trouble.
+// Beside that, while it runs and not kept: progress {done, total, eta} or {queued}, and trouble.
 
 const retryPauses = [1, 2, 4, 8, 15];  // seconds
 
@@ -150,12 +151,11 @@ class Generation {
 
   takeComment(text) {
     const prefill = /^prefill (\d+)\/(\d+)(?: eta (\d+)\s*s)?/.exec(text);
-    const queued = /^queued (\d+)/.exec(text);
     if (prefill) {
       const [done, total, eta] = prefill.slice(1).map(Number);  // without an eta: NaN
       this.answer.progress = {done, total, eta};
-    } else if (queued) {
-      this.answer.progress = {queued: Number(queued[1])};
+    } else if (text === 'queued') {
+      this.answer.progress = {queued: true};
     }
   }
 
@@ -171,16 +171,26 @@ class Generation {
     }
     const choice = event.choices?.[0], delta = choice?.delta ?? {};
     const reasoning = delta.reasoning_content ?? delta.reasoning;
-    if (reasoning || delta.content) answer.reading_ended ??= Date.now();
+    if (reasoning || delta.content || delta.tool_calls) answer.reading_ended ??= Date.now();
     if (reasoning) answer.reasoning += reasoning;
-    if (delta.content) {
-      if (answer.reasoning) answer.thinking_ended ??= Date.now();
-      answer.content += delta.content;
-    }
+    if ((delta.content || delta.tool_calls) && answer.reasoning)
+      answer.thinking_ended ??= Date.now();
+    if (delta.content) answer.content += delta.content;
+    for (const call of delta.tool_calls ?? []) this.takeCall(call);
     if (choice?.finish_reason) answer.finish = choice.finish_reason;
     if (event.usage) answer.usage = event.usage;
     // As text: a Number would round it.
     answer.seed ??= /"deltafin":\{[^}]*"seed":(\d+)/.exec(json)?.[1] ?? null;
+  }
+
+  // A call may come in pieces.
+  takeCall({index, id, function: {name, arguments: text} = {}, error}) {
+    const calls = (this.answer.calls ??= []);
+    const call = (calls[index ?? calls.length] ??= {id: '', name: '', arguments: ''});
+    call.id ||= id ?? '';
+    call.name ||= name ?? '';
+    call.arguments += text ?? '';
+    if (error) call.error = error;
   }
 
   // --- ends ---
@@ -212,7 +222,9 @@ class Generation {
 
 // What a person can do about it. `begun`: the request had been accepted before.
 function refusalAdvice(refusal, begun) {
-  const {message, status, param} = refusal;
+  const {status, param} = refusal;
+  // Its further lines are advice for those who write programs.
+  const message = refusal.message.split('\n')[0];
   if (status === 401 || status === 403)
     return {message, advice: 'Enter the API key that the server was started with.', action: 'key'};
   if (status === 404 && begun)
@@ -230,12 +242,8 @@ function refusalAdvice(refusal, begun) {
     };
   if (status === 503)
     return {message, advice: 'Wait until the server is ready, then try again.', action: 'again'};
-  if (refusal.code === 'context_length_exceeded')
-    return {
-      message,
-      advice: 'Shorten the message, lower max tokens, or begin a new chat.',
-      action: 'edit'
-    };
+  if (refusal.code === 'context_length_exceeded' && param !== 'max_tokens')
+    return {message, advice: 'Shorten the message, or begin a new chat.', action: 'edit'};
   const inSettings =
       /^(temperature|top_p|max_tokens|max_completion_tokens|seed|reasoning_effort)/.exec(
           param ?? '');
