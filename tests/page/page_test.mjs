@@ -129,21 +129,24 @@ test('Stop ends an answer, keeps what came and tells the server', async ({page, 
 
 // --- the chat ---
 
-test('reasoning is shown while it comes, and folds away when the answer begins', async ({page}) => {
-  await send(page, 'What does the delta rule write?');
-  const reasoning = lastAnswer(page).locator('details');
-  await reasoning.getByText('The user asks').waitFor();
-  assert.equal(await reasoning.evaluate((one) => one.open), true);
-  assert.match(await text(reasoning.locator('summary')), /^Thinking · \d:\d\d$/);
-  const early = (await reasoning.innerText()).length;
-  await eventually(async () => assert.ok((await reasoning.innerText()).length > early + 40));
-  await content(page).getByText('delta rule').waitFor();
-  assert.equal(await reasoning.evaluate((one) => one.open), false);
-  assert.match(await text(reasoning.locator('summary')), /^Thought for/);
-  await ended(page);
-  await reasoning.locator('summary').click();
-  assert.equal(await reasoning.evaluate((one) => one.open), true);
-});
+test(
+    'reasoning is shown while it comes, and folds away when the answer begins',
+    async ({page, server}) => {
+      server.speed = 0.3;  // so that a busy machine sees it think
+      await send(page, 'What does the delta rule write?');
+      const reasoning = lastAnswer(page).locator('details');
+      await reasoning.getByText('The user asks').waitFor();
+      assert.equal(await reasoning.evaluate((one) => one.open), true);
+      assert.match(await text(reasoning.locator('summary')), /^Thinking · \d:\d\d$/);
+      const early = (await reasoning.innerText()).length;
+      await eventually(async () => assert.ok((await reasoning.innerText()).length > early + 40));
+      await content(page).getByText('delta rule').waitFor();
+      assert.equal(await reasoning.evaluate((one) => one.open), false);
+      assert.match(await text(reasoning.locator('summary')), /^Thought for/);
+      await ended(page);
+      await reasoning.locator('summary').click();
+      assert.equal(await reasoning.evaluate((one) => one.open), true);
+    });
 
 test('while the prompt is read, its progress is shown', async ({page}) => {
   await send(page, 'waiting is fine');

@@ -15,7 +15,8 @@ const inlineRules = [
   [/^_(?=[^\s_])([^_]*[^\s_])_(?!\w)/, (match) => element('em', {}, ...inline(match[1])), true],
   [/^~~(?=\S)([^]*?\S)~~/, (match) => element('s', {}, ...inline(match[1]))],
   [
-    /^\[([^\]\n]+)\]\(((?:https?:|mailto:)[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)/i,
+    // Without a limit a row of brackets would be read as often as it has brackets.
+    /^\[([^\]\n]{1,999})\]\(((?:https?:|mailto:)[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)/i,
     (match) => link(match[2], inline(match[1]))
   ],
   [/^https?:\/\/[^\s<>"'`)\]]*[^\s<>"'`)\].,;:!?*_]/i, (match) => link(match[0], [match[0]]), true],
@@ -39,7 +40,7 @@ function inline(text) {
     at += next;
     const rest = text.slice(at);
     // snake_case is no emphasis.
-    const inWord = /\w$/.test(plain);
+    const inWord = /\w/.test(plain.slice(-1));
     let match = null, make = null;
     for (const [pattern, maker, startsWord] of inlineRules) {
       if (startsWord && inWord) continue;
