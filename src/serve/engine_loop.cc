@@ -142,8 +142,8 @@ void EngineLoop::take_arrivals(engine::Scheduler& scheduler) {
     if (arrivals_.empty()) return;
     Arrival arrival = std::move(arrivals_.front());
     arrivals_.pop_front();
-    arriving_ = arrival.ticket;
     const bool is_cancelled = std::erase(cancelled_, arrival.ticket) > 0 || stopping_;
+    arriving_ = is_cancelled ? 0 : arrival.ticket;
     lock.unlock();
     if (is_cancelled) {
       arrival.listener->on_end(fail(ErrorCode::Cancelled, "stopped on request"));
@@ -152,13 +152,17 @@ void EngineLoop::take_arrivals(engine::Scheduler& scheduler) {
     const Result<engine::RequestId> id =
         scheduler.submit(std::move(arrival.request),
                          std::make_shared<Watcher>(*this, arrival.ticket, arrival.listener));
-    if (!id) {
-      arrival.listener->on_end(std::unexpected(id.error()));
+    lock.lock();
+    // From now on cancel() finds it among those that run, or nothing is left to be cancelled.
+    arriving_ = 0;
+    const bool cancelled_meanwhile = std::erase(cancelled_, arrival.ticket) > 0;
+    if (id) {
+      running_.emplace(arrival.ticket, *id);
+      if (cancelled_meanwhile || stopping_) scheduler.cancel(*id);
       continue;
     }
-    lock.lock();
-    running_.emplace(arrival.ticket, *id);
-    if (std::erase(cancelled_, arrival.ticket) > 0 || stopping_) scheduler.cancel(*id);
+    lock.unlock();
+    arrival.listener->on_end(std::unexpected(id.error()));
   }
 }
 
