@@ -96,6 +96,20 @@ TEST_P(GoldenTest, RoutesAreExactAndInRouterOrder) {
   }
 }
 
+// What trained the bundled model computes with its weights, in float32 and its own order, is what
+// the engine computes with the exported files. The bound is that of rounding in the training code.
+TEST(DemoModel, ComputesWhatTheTrainingCodeComputes) {
+  EngineFixture fixture(test::source_path("models/demo"));
+  const Golden golden("golden-demo-training");
+  for (int p = 0; p < 5; ++p) {
+    const std::string prompt = "p" + std::to_string(p);
+    const std::vector<TokenId> ids = test::to_tokens(golden.i32(prompt + ".ids"));
+    engine::Sequence sequence = fixture.engine().new_sequence();
+    const std::vector<float> logits = test::all_logits(fixture.engine(), sequence, ids, ids.size());
+    EXPECT_LE(test::max_difference(logits, golden.f32(prompt + ".logits")), 1e-3) << prompt;
+  }
+}
+
 // golden-demo records no layer outputs.
 class LayerGoldenTest : public GoldenTest {};
 INSTANTIATE_TEST_SUITE_P(Checkpoints, LayerGoldenTest,
