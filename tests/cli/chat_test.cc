@@ -33,7 +33,7 @@ TEST(RunChat, PrintsTheAnswerAndHidesTheReasoning) {
 TEST(RunChat, ShowsTheReasoningOnStandardErrorIfAsked) {
   const Outcome outcome = chat({"--show-reasoning"});
   EXPECT_EQ(outcome.out, "The capital of France is Paris.\n");
-  EXPECT_EQ(outcome.err, "The user asks for the capital of France.\n");
+  EXPECT_EQ(outcome.err, "The user asks for the capital of France. That is Paris.\n");
 }
 
 TEST(RunChat, WithThinkingOffThereIsNoReasoning) {
@@ -54,7 +54,8 @@ TEST(RunChat, TheReportHasBothAndThePromptIsTheTemplates) {
   EXPECT_EQ(plain.at("text"), "The capital of France is Paris.");
   EXPECT_EQ(plain.at("stop_reason"), "stop_token");
   EXPECT_EQ(plain.at("chat").at("template"), "kimi-k3");
-  EXPECT_EQ(plain.at("chat").at("reasoning"), "The user asks for the capital of France.");
+  EXPECT_EQ(plain.at("chat").at("reasoning"),
+            "The user asks for the capital of France. That is Paris.");
   EXPECT_TRUE(plain.at("chat").at("tool_calls").empty());
   const auto prompt_size = [](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {"--json", "--max-tokens", "0"};

@@ -137,7 +137,7 @@ TEST(Chat, TwoSlashesAndABackslashAreForMessages) {
 TEST(Chat, TakesTheFlagsOfASingleQuestion) {
   const Outcome shown = talk(kQuestion, {"--show-reasoning"});
   EXPECT_EQ(shown.out, kAnswer);
-  EXPECT_EQ(shown.err, "The user asks for the capital of France.\n");
+  EXPECT_EQ(shown.err, "The user asks for the capital of France. That is Paris.\n");
   EXPECT_THAT(talk(kQuestion, {"--thinking", "off", "--show-reasoning"}).err, IsEmpty());
   EXPECT_THAT(talk(kQuestion, {"--max-tokens", "3"}).err, HasSubstr("ended within the reasoning"));
   const auto read = [](std::vector<std::string> more) {
