@@ -105,8 +105,10 @@ TEST(DemoModel, ComputesWhatTheTrainingCodeComputes) {
     const std::string prompt = "p" + std::to_string(p);
     const std::vector<TokenId> ids = test::to_tokens(golden.i32(prompt + ".ids"));
     engine::Sequence sequence = fixture.engine().new_sequence();
-    const std::vector<float> logits = test::all_logits(fixture.engine(), sequence, ids, ids.size());
-    EXPECT_LE(test::max_difference(logits, golden.f32(prompt + ".logits")), 1e-3) << prompt;
+    std::vector<float> logits = test::all_logits(fixture.engine(), sequence, ids, ids.size());
+    const std::vector<float> last = golden.f32(prompt + ".last_logits");
+    logits.erase(logits.begin(), logits.end() - ptrdiff_t(last.size()));
+    EXPECT_LE(test::max_difference(logits, last), 1e-4) << prompt;
   }
 }
 

@@ -26,7 +26,8 @@ const rateText = (rate) =>
     (rate >= 100    ? wholeText(rate) :
          rate >= 10 ? rate.toFixed(1) :
                       rate.toFixed(2));
-const percentText = (part) => `${(100 * part).toFixed(part >= 0.0005 && part < 0.0995 ? 1 : 0)}\u00a0%`;
+const percentText = (part) =>
+    `${(100 * part).toFixed(part >= 0.0005 && part < 0.0995 ? 1 : 0)}\u00a0%`;
 const countText = (count, noun) => `${wholeText(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 function durationText(seconds) {
