@@ -52,6 +52,10 @@ inline constexpr int kJsonDepth = 32;
 // end.
 inline constexpr int kChatJsonDepth = 128;
 
+// Values in it: a prompt as ids fills K3's context, 2^20, and one value takes some fifty bytes of
+// memory, for two of text.
+inline constexpr size_t kChatJsonValues = 5u << 18;
+
 // Stop strings of one request, and the size of one: OpenAI allows 4, others 16; all together become
 // an automaton of so many nodes at most.
 inline constexpr size_t kStops = 64;

@@ -58,6 +58,10 @@ class Parser {
   }
 
   Result<JsonValue> parse_value(int depth) {
+    if (++count_ > limits::kChatJsonValues) {
+      return fail(ErrorCode::Usage,
+                  fmt::format("JSON of more than {} values", limits::kChatJsonValues));
+    }
     if (next_is('{') || next_is('[')) {
       if (depth == limits::kChatJsonDepth) {
         return fail(ErrorCode::Usage,
@@ -220,7 +224,7 @@ class Parser {
 
   std::string_view text_;
   JsonDialect dialect_;
-  size_t at_ = 0;
+  size_t at_ = 0, count_ = 0;
   bool is_cut_ = false;  // in front of what is not UTF-8
   std::string place_;
 };

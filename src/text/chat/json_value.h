@@ -69,8 +69,9 @@ enum class JsonDialect : uint8_t {
 
 // One JSON text. A key given twice stays at its first place with its last value, as in Python. Lone
 // surrogates are refused, for UTF-8 cannot hold them. Linear time; never throws. Errors: Usage,
-// naming the byte offset; nested deeper than limits::kChatJsonDepth. `place` is then told in which
-// member the error is, as in "messages[3].content"; empty: in none.
+// naming the byte offset; nested deeper than limits::kChatJsonDepth, or more values than
+// limits::kChatJsonValues. `place` is then told in which member the error is, as in
+// "messages[3].content"; empty: in none.
 Result<JsonValue> parse_json(std::string_view text, JsonDialect dialect,
                              std::string* place = nullptr);
 

@@ -121,5 +121,15 @@ TEST(JsonValue, DepthIsLimited) {
   EXPECT_THAT(spaced(nested(limits::kChatJsonDepth + 1)), HasSubstr("nested more than 128 levels"));
 }
 
+TEST(JsonValue, TheNumberOfValuesIsLimited) {
+  const auto list = [](size_t zeros) {
+    std::string text = "[0";
+    for (size_t i = 1; i < zeros; ++i) text += ",0";
+    return text + "]";
+  };
+  EXPECT_TRUE(parse_json(list(limits::kChatJsonValues - 1), JsonDialect::Strict));
+  EXPECT_THAT(spaced(list(limits::kChatJsonValues)), HasSubstr("more than 1310720 values"));
+}
+
 }  // namespace
 }  // namespace deltafin::text
