@@ -6,7 +6,6 @@ Developer tool (numpy only); building, testing and running the product never nee
     tools/reference/make_demo_golden.py models/demo tests/golden/golden-demo
 """
 import base64
-import json
 import os
 import re
 import sys
@@ -14,6 +13,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import golden_file  # noqa: E402
 import ref_k3 as R  # noqa: E402
 
 PROMPTS = ["The capital of France is", "The capital of Japan is", "The currency of Brazil is",
@@ -49,13 +49,8 @@ class Ranks:
 
 def main(model_folder, out_folder):
     model, ranks = R.Model(model_folder, np.float64), Ranks(model_folder)
-    arrays, blob, meta = {}, bytearray(), []
-
-    def put(name, values, dtype):
-        raw = np.ascontiguousarray(values, {"f32": np.float32, "i32": np.int32}[dtype])
-        arrays[name] = {"dtype": dtype, "shape": list(raw.shape), "offset": len(blob), "bytes": raw.nbytes}
-        blob.extend(raw.tobytes())
-
+    golden, meta = golden_file.GoldenFile(), []
+    put = golden.put
     moe = [i for i in range(model.c.layers) if model.c.is_moe(i)]
     for n, text in enumerate(PROMPTS):
         ids, trace = ranks.encode(text), {}
@@ -73,12 +68,7 @@ def main(model_folder, out_folder):
         gap = float(min(r[2] for layer in routes for r in layer))
         meta.append({"text": text, "min_greedy_margin": float(min(margin)), "min_route_gap": gap})
         print(n, repr(text), ids, greedy, "margin", min(margin), "route gap", gap)
-    os.makedirs(out_folder, exist_ok=True)
-    with open(os.path.join(out_folder, "golden.bin"), "wb") as f:
-        f.write(blob)
-    with open(os.path.join(out_folder, "golden.json"), "w") as f:
-        json.dump({"meta": {"source": "ref_k3.py float64", "prompts": meta}, "arrays": arrays}, f, indent=1)
-        f.write("\n")
+    golden.write(out_folder, {"source": "ref_k3.py float64", "prompts": meta})
 
 
 if __name__ == "__main__":
