@@ -8,6 +8,12 @@ using std::chrono::nanoseconds;
 
 namespace {
 
+// What answers keep of the rate they had alone.
+constexpr int64_t kKeptNumerator = 11, kKeptDenominator = 20;
+
+// In which a pass that takes `alone` alone has to be over.
+nanoseconds turn(nanoseconds alone) { return alone * kKeptDenominator / kKeptNumerator; }
+
 // So that they take turns on a clock that stands still.
 nanoseconds at_least_something(nanoseconds time) { return std::max(time, nanoseconds(1)); }
 
@@ -19,7 +25,8 @@ void TimeShares::decode_took(nanoseconds time, size_t row_count) {
   time = at_least_something(time);
   const auto known = alone_.find(row_count);
   const nanoseconds alone = known == alone_.end() ? time : known->second;
-  prompts_ahead_ -= std::clamp(2 * alone - time, (time + nanoseconds(1)) / 2, time);
+  const nanoseconds least = (time + nanoseconds(1)) / 2;
+  prompts_ahead_ -= std::clamp(turn(alone) - time, least, std::max(least, turn(time) - time));
 }
 
 void TimeShares::decode_took_alone(nanoseconds time, size_t row_count) {

@@ -10,8 +10,9 @@
 namespace deltafin::engine {
 
 // Time, while there is a prompt to read and an answer to write: answers keep half of the rate they
-// had alone. An account and not a rhythm, for a layer of a prompt may take a part of what a decode
-// pass takes, or many times as much.
+// had alone, and a twentieth as a reserve, for what a pass will take is known only afterwards. An
+// account and not a rhythm, for a layer of a prompt may take a part of what a decode pass takes, or
+// many times as much.
 //
 // A prompt's pass also takes experts out of memory that the answers had there, so their passes take
 // longer than alone. That is taken off the prompt's share, down to a third of the time.

@@ -225,18 +225,18 @@ TEST_P(SchedulerSimulation, AnswersKeepHalfOfTheirRateWhileALongPromptIsRead) {
   const std::shared_ptr<HearingListener> reader = submit(reading);
   const double meanwhile = rate_until([&] { return reader->heard.has_ended(); });
   const std::chrono::nanoseconds shared = clock_.now() - start;
+  EXPECT_GE(meanwhile, 0.50 * undisturbed);
   // Other words need other experts, so two rates of the same texts differ by some percent, too.
-  EXPECT_GE(meanwhile, 0.48 * undisturbed);
-  EXPECT_LE(meanwhile, 0.60 * undisturbed);
+  EXPECT_LE(meanwhile, 0.62 * undisturbed);
   EXPECT_EQ(scheduler_->snapshot().prefill_passes, 21u);
 
-  // And the prompt has the other half.
+  // And the prompt has what is left.
   Scheduler quiet(*engine_, {});
   const std::shared_ptr<HearingListener> alone_reader = std::make_shared<HearingListener>();
   test::value_of(quiet.submit(reading, alone_reader));
   const std::chrono::nanoseconds quiet_start = clock_.now();
   while (quiet.step()) continue;
-  EXPECT_LE(seconds(shared), 2.2 * seconds(clock_.now() - quiet_start));
+  EXPECT_LE(seconds(shared), 2.4 * seconds(clock_.now() - quiet_start));
 }
 
 // Not only when there is nothing else to do. On this clock saving takes no time.
