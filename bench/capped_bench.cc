@@ -23,9 +23,8 @@
 #include <vector>
 
 #include "capped_run.h"
-#include "machine.h"
 #include "memory/probe.h"
-#include "record.h"
+#include "parts.h"
 
 namespace deltafin::bench {
 namespace {
@@ -115,12 +114,19 @@ nlohmann::ordered_json fields_of(const Row& row) {
 
 class CappedBench {
  public:
-  CappedBench(std::string model, uint64_t cap, size_t rounds, Recording recording)
-      : model_(std::move(model)), cap_(cap), rounds_(rounds), recording_(std::move(recording)) {
+  CappedBench(std::string model, uint64_t cap, Parts parts)
+      : model_(std::move(model)), cap_(cap), parts_(std::move(parts)) {
     for (const auto& entry : std::filesystem::directory_iterator(model_))
       if (entry.path().extension() == ".safetensors") shards_.push_back(entry.path().string());
   }
 
+  void run() {
+    if (parts_.is_wanted("decode")) decode();
+    if (parts_.is_wanted("prefill")) prefill();
+    if (parts_.is_wanted("sweep")) sweep();
+  }
+
+ private:
   void decode() {
     const uint64_t floor = plan_of(model_, kPrompt + kAnswer).at("floor_bytes");
     std::vector<Row> rows = {in_memory(kPrompt)};
@@ -182,7 +188,6 @@ class CappedBench {
     }
   }
 
- private:
   Row capped(const std::string& name, uint64_t budget, size_t prompt) const {
     return {.name = name,
             .run = {.model = model_,
@@ -213,8 +218,8 @@ class CappedBench {
   // All rows by turns.
   void measure(std::vector<Row>& rows) {
     roof_ = 0;
-    others_.look();
-    for (size_t round = 0; round < rounds_; ++round)
+    parts_.begin();
+    for (size_t round = 0; round < parts_.rounds(); ++round)
       for (Row& row : rows) {
         const auto rate = memory::probe_disk(shards_, kProbeTime);
         if (rate) roof_ = std::max(roof_, rate->bytes_per_second);
@@ -226,15 +231,11 @@ class CappedBench {
         fmt::print(stderr, "round {}: {:<24} {:7.2f} tok/s\n", round, row.name,
                    1 / seconds_per_token(report));
       }
-    busy_others_ = others_.look();
+    parts_.end();
   }
 
-  void record(const std::string& what, const nlohmann::ordered_json& fields) {
-    nlohmann::ordered_json line =
-        row_start(recording_.commit, model_name(model_) + "/capped/" + what);
-    line.update(fields);
-    line.update(nlohmann::ordered_json{
-        {"disk_roof_bytes_per_second", roof_}, {"load", load_average()}, {"others", busy_others_}});
+  void record(const std::string& what, nlohmann::ordered_json fields) {
+    fields["disk_roof_bytes_per_second"] = roof_;
     fmt::print("{:<28} {:>6.0f} MB  {:>7.2f} tok/s  {:>8.2f} MB missed  hit {:.2f}", what,
                fields.at("budget_bytes").get<double>() / 1e6,
                fields.at("decode_tokens_per_second").get<double>(),
@@ -245,17 +246,14 @@ class CappedBench {
       if (fields.contains(more) && fields.at(more).is_number())
         fmt::print("  {} {:.2f}", more, fields.at(more).get<double>());
     fmt::print("  peak {:.0f} MB\n", fields.at("peak_resident_bytes").get<double>() / 1e6);
-    std::fflush(stdout);
-    if (std::ostream* stream = recording_.stream()) *stream << line << std::endl;
+    parts_.write(model_name(model_) + "/capped/" + what, fields);
   }
 
   std::string model_;
   uint64_t cap_;
-  size_t rounds_;
-  Recording recording_;
+  Parts parts_;
   std::vector<std::string> shards_;
-  Others others_;
-  double roof_ = 0, busy_others_ = 0;  // of the part at hand
+  double roof_ = 0;  // of the part at hand
 };
 
 // "1500MB", "24GB".
@@ -270,10 +268,8 @@ uint64_t bytes_in(const std::string& text) {
 
 int main(int count, char** arguments) {
   using namespace deltafin::bench;
-  std::optional<Recording> recording = Recording::open(count, arguments);
-  if (!recording) return 1;
-  const std::string filter = take_flag(count, arguments, "--benchmark_filter=");
-  const std::string repetitions = take_flag(count, arguments, "--benchmark_repetitions=");
+  std::optional<Parts> parts = Parts::open(count, arguments);
+  if (!parts) return 1;
   const char* const model = std::getenv("DELTAFIN_BENCH_MODEL");
   const std::string why_not =
       model == nullptr ? "DELTAFIN_BENCH_MODEL names no checkpoint" : why_not_capped();
@@ -282,13 +278,7 @@ int main(int count, char** arguments) {
     return 0;
   }
   const char* const cap = std::getenv("DELTAFIN_BENCH_CAP");
-  CappedBench bench(model, bytes_in(cap != nullptr ? cap : "1500MB"),
-                    size_t(std::max(1, std::atoi(repetitions.c_str()))), std::move(*recording));
-  const auto is_wanted = [&](std::string_view part) {
-    return filter.empty() || part.find(filter) != part.npos;
-  };
-  if (is_wanted("decode")) bench.decode();
-  if (is_wanted("prefill")) bench.prefill();
-  if (is_wanted("sweep")) bench.sweep();
+  CappedBench bench(model, bytes_in(cap != nullptr ? cap : "1500MB"), std::move(*parts));
+  bench.run();
   return 0;
 }

@@ -1,7 +1,7 @@
 // The server under load: the built program, asked over HTTP by clients of which many go away.
 //
 //   [DELTAFIN_BENCH_MODEL=DIRECTORY] [DELTAFIN_BENCH_MEMORY=1800MB] ./x bench server
-//       [--benchmark_filter=routes|bodies|memory|decode] [--benchmark_repetitions=ROUNDS]
+//       [--benchmark_filter=routes|bodies|memory|decode|prefill] [--benchmark_repetitions=ROUNDS]
 //
 //   routes  how long the routes that generate nothing take, over 200 connections that stay open,
 //           while four answers stream
@@ -11,6 +11,8 @@
 //           passes go through (distinct experts, and the trunk once a pass) take at the machine's
 //           best rates of memory and, as far as they were read, of the disk. `of_alone` compares
 //           bytes a second with those of one answer.
+//   prefill what two answers keep of their rate while a long prompt is read, and what reading it
+//           takes against reading it alone
 //
 // The bundled model without DELTAFIN_BENCH_MODEL. Clients share the machine with the server, so
 // times are upper bounds. Prompts are random ids, seeded.
@@ -28,10 +30,10 @@
 
 #include "base/machine.h"
 #include "base/philox.h"
-#include "machine.h"
 #include "memory/probe.h"
-#include "record.h"
+#include "parts.h"
 #include "roofs.h"
+#include "route_latency.h"
 #include "served_model.h"
 
 namespace deltafin::bench {
@@ -43,7 +45,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr uint64_t kTokens = 500;  // every model has so many
-constexpr size_t kConnections = 200, kClients = 8, kStreams = 4;
+constexpr size_t kConnections = 200, kStreams = 4;
 constexpr std::chrono::seconds kRoutesTime{15};
 constexpr size_t kLargeBodyBytes = 16'000'000, kLargeBodies = 4;
 constexpr size_t kCheckpoints[] = {200, 500, 1000, 1500, 2000};
@@ -51,6 +53,8 @@ constexpr size_t kWarmUp = 500;  // requests before growth counts
 constexpr size_t kAnswers[] = {1, 2, 4, 8};
 constexpr double kAnswerSeconds = 2;  // of one answer alone, about
 constexpr size_t kWarmUpPrompt = 512;
+constexpr size_t kAnswersBeside = 2, kLongPrompt = 1024;
+constexpr std::chrono::seconds kAloneTime{4};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -60,12 +64,6 @@ std::vector<uint64_t> some_ids(Random& random, size_t count) {
   std::vector<uint64_t> ids(count);
   for (uint64_t& id : ids) id = random.below(kTokens);
   return ids;
-}
-
-// Sorted first.
-double quantile(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return 0;
-  return sorted[std::min(sorted.size() - 1, size_t(share * double(sorted.size())))];
 }
 
 // The slope of a least-squares line.
@@ -81,56 +79,22 @@ double slope(const std::vector<std::pair<double, double>>& points) {
   return (n * xy - x * y) / (n * xx - x * x);
 }
 
-struct Route {
-  const char* method;
-  const char* path;
-  const char* body;
-};
-constexpr Route kRoutes[] = {{"GET", "/health", ""},
-                             {"GET", "/metrics", ""},
-                             {"GET", "/v1/models", ""},
-                             {"POST", "/v1/tokenize", R"({"text":"And the LORD said unto Moses"})"},
-                             {"GET", "/", ""}};
-
-using Latencies = std::map<std::string, std::vector<double>>;  // milliseconds, by path
-
-// Asks all routes over and over, on connections that stay open, until `ends`.
-Latencies ask_routes(uint16_t port, size_t connections, const std::function<bool()>& ends) {
-  std::vector<Latencies> found(kClients);
-  std::vector<std::thread> threads;
-  for (size_t client = 0; client < kClients; ++client) {
-    threads.emplace_back([&, client] {
-      std::vector<std::unique_ptr<HttpClient>> mine;
-      for (size_t i = client; i < connections; i += kClients)
-        mine.push_back(std::make_unique<HttpClient>(port));
-      for (size_t turn = client; !ends(); ++turn) {
-        const Route& route = kRoutes[turn % std::size(kRoutes)];
-        const Clock::time_point start = Clock::now();
-        const HttpAnswer answer =
-            mine[turn % mine.size()]->ask(route.method, route.path, route.body);
-        found[client][answer.status == 200 ? route.path : "failed"].push_back(1000 *
-                                                                              seconds_since(start));
-        std::this_thread::sleep_for(milliseconds(4));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  Latencies all;
-  for (Latencies& some : found)
-    for (auto& [path, times] : some) all[path].insert(all[path].end(), times.begin(), times.end());
-  return all;
-}
-
 class ServerBench {
  public:
-  ServerBench(std::string model, std::string memory, size_t rounds, Recording recording)
-      : model_(std::move(model)),
-        memory_(std::move(memory)),
-        rounds_(rounds),
-        recording_(std::move(recording)) {}
+  ServerBench(std::string model, std::string memory, Parts parts)
+      : model_(std::move(model)), memory_(std::move(memory)), parts_(std::move(parts)) {}
 
+  void run() {
+    if (parts_.is_wanted("routes")) routes();
+    if (parts_.is_wanted("bodies")) bodies();
+    if (parts_.is_wanted("memory")) memory();
+    if (parts_.is_wanted("decode")) decode();
+    if (parts_.is_wanted("prefill")) prefill();
+  }
+
+ private:
   void routes() {
-    others_.look();
+    parts_.begin();
     Latencies found;
     double streamed = 0;
     {
@@ -146,7 +110,7 @@ class ServerBench {
       is_over = true;
       for (std::thread& thread : streams) thread.join();
     }
-    others_share_ = others_.look();
+    parts_.end();
     record_latencies("routes", std::move(found),
                      {{"connections", kConnections},
                       {"streams", kStreams},
@@ -154,7 +118,7 @@ class ServerBench {
   }
 
   void bodies() {
-    others_.look();
+    parts_.begin();
     Latencies found;
     double longest = 0;
     {
@@ -174,13 +138,13 @@ class ServerBench {
       found = ask_routes(server.port(), kClients, [&] { return left == 0; });
       sender.join();
     }
-    others_share_ = others_.look();
+    parts_.end();
     record_latencies("bodies", std::move(found),
                      {{"body_bytes", kLargeBodyBytes}, {"body_seconds", longest}});
   }
 
   void memory() {
-    others_.look();
+    parts_.begin();
     ordered_json rows = ordered_json::array();
     std::vector<std::pair<double, double>> resident, ours;
     size_t broken_off = 0;
@@ -213,7 +177,7 @@ class ServerBench {
         ours.emplace_back(double(done), double(memory.resident_bytes) - answers);
       }
     }
-    others_share_ = others_.look();
+    parts_.end();
     ordered_json fields = {{"checkpoints", std::move(rows)},
                            {"broken_off", broken_off},
                            {"resident_bytes_per_request", slope(resident)},
@@ -226,7 +190,7 @@ class ServerBench {
   }
 
   void decode() {
-    others_.look();
+    parts_.begin();
     std::map<size_t, std::vector<ordered_json>> found;
     {
       const ServedModel server(model_, arguments({"--requests", "8", "--context", "1024"}));
@@ -236,11 +200,11 @@ class ServerBench {
                 {{"prompt", some_ids(random, kWarmUpPrompt)}, {"max_tokens", 1}});
       const double alone = answer_at_once(server, 1, 16).at("seconds");
       const auto tokens = size_t(std::clamp(kAnswerSeconds / (alone / 16), 16.0, 256.0));
-      for (size_t round = 0; round < rounds_; ++round)
+      for (size_t round = 0; round < parts_.rounds(); ++round)
         for (const size_t count : kAnswers)
           found[count].push_back(answer_at_once(server, count, tokens));
     }
-    others_share_ = others_.look();
+    parts_.end();
     double alone = 0;
     for (auto& [count, rounds] : found) {
       std::ranges::sort(
@@ -272,7 +236,72 @@ class ServerBench {
     }
   }
 
- private:
+  void prefill() {
+    parts_.begin();
+    std::vector<ordered_json> found;
+    {
+      const ServedModel server(model_, arguments({"--requests", "3", "--context", "8192"}));
+      for (size_t round = 0; round < parts_.rounds(); ++round)
+        found.push_back(read_beside_answers(server));
+    }
+    parts_.end();
+    std::ranges::sort(found, {},
+                      [](const ordered_json& round) { return round.at("kept").get<double>(); });
+    ordered_json fields = {{"rounds", found.size()}};
+    fields.update(found[(found.size() - 1) / 2]);
+    fmt::print(
+        "prefill: {} answers keep {:.2f} of {:.1f} tok/s while {} tokens are read, which takes "
+        "{:.1f} s "
+        "and {:.1f} s alone\n",
+        kAnswersBeside, fields.at("kept").get<double>(),
+        fields.at("undisturbed_tokens_per_second").get<double>(), kLongPrompt,
+        fields.at("seconds").get<double>(), fields.at("seconds_alone").get<double>());
+    record("prefill", fields);
+  }
+
+  // A prompt alone, answers alone, and both.
+  ordered_json read_beside_answers(const ServedModel& server) {
+    const auto read_prompt = [&] {
+      Random random(next_prompt_++);
+      const Clock::time_point start = Clock::now();
+      HttpClient(server.port())
+          .post("/v1/completions", {{"prompt", some_ids(random, kLongPrompt)}, {"max_tokens", 0}});
+      return seconds_since(start);
+    };
+    server.wait_until_idle();
+    const double alone = read_prompt();
+    std::atomic<bool> is_over = false;
+    std::vector<std::thread> streams;
+    for (size_t i = 0; i < kAnswersBeside; ++i)
+      streams.emplace_back([&, i] { stream(server, i, is_over); });
+    const auto generated = [&] {
+      return server.status().at("tokens").at("generated").get<double>();
+    };
+    const auto rate_while = [&](const auto& act) {
+      const double before = generated();
+      const Clock::time_point start = Clock::now();
+      act();
+      return (generated() - before) / seconds_since(start);
+    };
+    while (generated() < 8 * kAnswersBeside) std::this_thread::sleep_for(milliseconds(20));
+    // Before and after: the machine changes its mind.
+    const auto listen = [&] { std::this_thread::sleep_for(kAloneTime); };
+    const double before = rate_while(listen);
+    double seconds = 0;
+    const double meanwhile = rate_while([&] { seconds = read_prompt(); });
+    const double after = rate_while(listen);
+    is_over = true;
+    for (std::thread& thread : streams) thread.join();
+    const double undisturbed = (before + after) / 2;
+    return {{"answers", kAnswersBeside},
+            {"prompt_tokens", kLongPrompt},
+            {"undisturbed_tokens_per_second", undisturbed},
+            {"tokens_per_second", meanwhile},
+            {"kept", meanwhile / undisturbed},
+            {"seconds", seconds},
+            {"seconds_alone", alone}};
+  }
+
   std::vector<std::string> arguments(std::vector<std::string> more) const {
     if (!memory_.empty()) more.insert(more.end(), {"--memory", memory_});
     return more;
@@ -420,24 +449,16 @@ class ServerBench {
     record(part, fields);
   }
 
-  void record(const std::string& what, const ordered_json& fields) {
-    ordered_json line = row_start(recording_.commit, model_name(model_) + "/server/" + what);
-    line.update(fields);
-    line.update(ordered_json{{"memory", memory_.empty() ? "auto" : memory_},
-                             {"load", load_average()},
-                             {"others", others_share_}});
-    std::fflush(stdout);
-    if (std::ostream* stream = recording_.stream()) *stream << line << std::endl;
+  void record(const std::string& what, ordered_json fields) {
+    fields["memory"] = memory_.empty() ? "auto" : memory_;
+    parts_.write(model_name(model_) + "/server/" + what, fields);
   }
 
   std::string model_, memory_;
-  size_t rounds_;
-  Recording recording_;
+  Parts parts_;
   ThreadTeam team_{usable_core_count()};
   std::unique_ptr<ReadRoof> roof_;
   double ram_roof_ = 0, disk_roof_ = 0;  // the best of all rounds
-  Others others_;
-  double others_share_ = 0;  // while the server of the part ran
   uint64_t next_prompt_ = 1;
 };
 
@@ -446,10 +467,8 @@ class ServerBench {
 
 int main(int count, char** arguments) {
   using namespace deltafin::bench;
-  std::optional<Recording> recording = Recording::open(count, arguments);
-  if (!recording) return 1;
-  const std::string filter = take_flag(count, arguments, "--benchmark_filter=");
-  const std::string repetitions = take_flag(count, arguments, "--benchmark_repetitions=");
+  std::optional<Parts> parts = Parts::open(count, arguments);
+  if (!parts) return 1;
   const auto variable = [](const char* name, const char* otherwise) {
     const char* const value = std::getenv(name);
     return std::string(value != nullptr ? value : otherwise);
@@ -457,13 +476,7 @@ int main(int count, char** arguments) {
   const std::string model = variable("DELTAFIN_BENCH_MODEL", "");
   ServerBench bench(model.empty() ? DELTAFIN_SOURCE_DIR "/models/demo" : model,
                     variable("DELTAFIN_BENCH_MEMORY", model.empty() ? "600MB" : ""),
-                    size_t(std::max(1, std::atoi(repetitions.c_str()))), std::move(*recording));
-  const auto is_wanted = [&](std::string_view part) {
-    return filter.empty() || part.find(filter) != part.npos;
-  };
-  if (is_wanted("routes")) bench.routes();
-  if (is_wanted("bodies")) bench.bodies();
-  if (is_wanted("memory")) bench.memory();
-  if (is_wanted("decode")) bench.decode();
+                    std::move(*parts));
+  bench.run();
   return 0;
 }
