@@ -70,6 +70,10 @@ inline constexpr size_t kPromptsOfRequest = 1024;
 // Alternatives of one token that are reported (logprobs, top_logprobs), as in OpenAI's API.
 inline constexpr uint64_t kTopLogprobs = 20;
 
+// Log-probabilities of prompts in one answer (echo), alternatives and choices counted. Each takes some
+// fifty bytes of memory and as many of JSON.
+inline constexpr uint64_t kEchoedLogprobs = 2u << 20;
+
 // `timeout` of a request, 30 days: what takes longer is not being waited for.
 inline constexpr uint64_t kTimeoutSeconds = 30ull * 24 * 3600;
 
@@ -115,10 +119,6 @@ inline constexpr size_t kHttpBodyBytesOfAll = 4 * kHttpBodyBytes;
 
 // A connection takes a descriptor, of which most systems allow 1,024, and the reader wants some.
 inline constexpr size_t kHttpConnections = 256;
-
-// What may wait for one reader of a stream: some thousand pieces with twenty logprobs each, or an
-// hour of plain text.
-inline constexpr size_t kStreamBytes = 4 << 20;
 
 // Seconds. Headers come in one packet or two: who needs longer holds connections open on purpose.
 inline constexpr int kHttpHeaderSeconds = 10;

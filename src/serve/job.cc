@@ -1,6 +1,7 @@
 #include "serve/job.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "serve/api/generation_response.h"
@@ -10,6 +11,8 @@ namespace deltafin::serve {
 namespace {
 
 constexpr const char* kJson = "application/json";
+// So many bytes of a stream are handed over at a time, or one event.
+constexpr size_t kBytesAtOnce = 64 << 10;
 
 HeaderList id_header(const std::string& id) { return {{"X-Request-Id", id}}; }
 
@@ -29,21 +32,25 @@ bool Job::ended() const {
 void Job::add_event(std::string event) {
   const std::scoped_lock lock(mutex_);
   CHECK(!ended_ && answer_.form == AnswerForm::Stream);
-  for (Listener& listener : listeners_) listener.reply.write(event);
   answer_.pieces.push_back(std::move(event));
+  for (Listener& listener : listeners_) listener.reply.has_more();
 }
 
 void Job::comment(const std::string& event) {
   const std::scoped_lock lock(mutex_);
-  if (answer_.form != AnswerForm::Stream) return;
-  for (Listener& listener : listeners_) listener.reply.write(event);
+  for (Listener& listener : listeners_) {
+    if (listener.reading == nullptr || listener.reading->next < answer_.pieces.size()) continue;
+    listener.reading->comment = event;
+    listener.reply.has_more();
+  }
 }
 
 void Job::end_stream() {
   const std::scoped_lock lock(mutex_);
   CHECK(!ended_ && answer_.form == AnswerForm::Stream);
-  for (Listener& listener : listeners_) listener.reply.end();
+  std::vector<Listener> listeners = std::move(listeners_);
   end();
+  for (Listener& listener : listeners) listener.reply.has_more();
 }
 
 // What only a job that goes on needs makes room: finished ones are kept for a while.
@@ -75,20 +82,32 @@ void Job::attach(Reply reply, size_t after) {
   uint64_t number = 0;
   {
     const std::scoped_lock lock(mutex_);
-    if (answer_.form == AnswerForm::Whole) {
-      if (ended_)
-        return reply.send(answer_.status, kJson, answer_.pieces.front(), id_header(answer_.id));
-    } else {
-      reply.begin(200, "text/event-stream; charset=utf-8", id_header(answer_.id));
-      for (size_t i = after; i < answer_.pieces.size(); ++i) reply.write(answer_.pieces[i]);
-      if (ended_) return reply.end();
+    std::shared_ptr<Reading> reading;
+    if (answer_.form == AnswerForm::Stream) {
+      reading = std::make_shared<Reading>(after);
+      reply.stream(
+          200, "text/event-stream; charset=utf-8",
+          [job = shared_from_this(), reading] { return job->read(*reading); },
+          id_header(answer_.id));
+    } else if (ended_) {
+      reply.send(answer_.status, kJson, answer_.pieces.front(), id_header(answer_.id));
     }
+    if (ended_) return;
     number = next_listener_++;
-    listeners_.push_back({number, std::move(reply)});
+    listeners_.push_back({number, std::move(reply), std::move(reading)});
   }
   watched.on_gone([weak = weak_from_this(), number] {
     if (const std::shared_ptr<Job> job = weak.lock()) job->forget(number);
   });
+}
+
+std::optional<std::string> Job::read(Reading& reading) const {
+  const std::scoped_lock lock(mutex_);
+  if (ended_ && reading.next >= answer_.pieces.size()) return std::nullopt;
+  std::string bytes = std::exchange(reading.comment, {});
+  while (reading.next < answer_.pieces.size() && bytes.size() < kBytesAtOnce)
+    bytes += answer_.pieces[reading.next++];
+  return bytes;
 }
 
 void Job::on_abandoned(std::function<void()> callback) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
   // Streams only: one more event, complete with its blank line.
   void add_event(std::string event);
-  // To those who listen now, and not kept: a stream's keep-alive.
+  // To those who listen now and have read everything, and not kept: a stream's keep-alive.
   void comment(const std::string& event);
   // The end. A stream has had its last event; nothing more comes.
   void end_stream();
@@ -50,8 +51,8 @@ class Job : public std::enable_shared_from_this<Job> {
   // The end that nobody wished. A stream gets an event, and no [DONE].
   void fail(const ApiError& error);
 
-  // The answer from its beginning, or of a stream from behind the first `after` events, and from
-  // now on what is added.
+  // The answer from its beginning, or of a stream from behind the first `after` events, and what is
+  // added later. A stream is read from here as fast as its client takes it.
   void attach(Reply reply, size_t after);
   // Called on the thread that learns it, each time that the last listener has gone before the end.
   void on_abandoned(std::function<void()> callback);
@@ -60,13 +61,21 @@ class Job : public std::enable_shared_from_this<Job> {
   FinishedAnswer finished() const;
 
  private:
-  void forget(uint64_t listener);
-  void end();  // with the lock
-
+  // How far a client has read a stream, and what is for him alone.
+  struct Reading {
+    size_t next = 0;  // event
+    std::string comment = {};
+  };
   struct Listener {
     uint64_t number = 0;
     Reply reply;
+    std::shared_ptr<Reading> reading = {};  // of a stream
   };
+
+  void forget(uint64_t listener);
+  // What comes next for a reader, some events at a time; nothing when that was all.
+  std::optional<std::string> read(Reading& reading) const;
+  void end();  // with the lock
 
   mutable std::mutex mutex_;
   FinishedAnswer answer_;

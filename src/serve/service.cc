@@ -76,6 +76,39 @@ void replace_missing(std::optional<T>& value, const std::optional<T>& fallback) 
   if (!value) value = fallback;
 }
 
+// Errors: 400, where a prompt and its answer do not fit into the context, or an echo would report
+// more than anybody wants to hold.
+ApiResult<void> check_size(const GenerationSetup& setup, std::optional<uint64_t> max_tokens,
+                           uint64_t context) {
+  uint64_t prompt_tokens = 0;
+  for (const std::vector<TokenId>& prompt : setup.prompts) {
+    prompt_tokens += prompt.size();
+    const uint64_t room = context - std::min<uint64_t>(context, prompt.size());
+    if (room > 0 && max_tokens.value_or(0) <= room) continue;
+    const std::string left = room > 0 ? fmt::format("{} tokens", room) : "no room";
+    return std::unexpected(bad_request(
+        room > 0         ? "max_tokens"
+        : setup.channels ? "messages"
+                         : "prompt",
+        fmt::format(
+            "the prompt has {} tokens, and a context of {} leaves {} for the answer{}\n  ask "
+            "for less, or start the server with a larger --context",
+            prompt.size(), context, left,
+            room > 0 ? fmt::format(", but {} are asked for", *max_tokens) : ""),
+        "context_length_exceeded"));
+  }
+  if (!setup.echo || !setup.logprobs) return {};
+  const uint64_t echoed = prompt_tokens * setup.answers * (1 + *setup.logprobs);
+  if (echoed <= limits::kEchoedLogprobs) return {};
+  return std::unexpected(bad_request(
+      "logprobs",
+      fmt::format(
+          "echo would report {} log-probabilities of prompt tokens, and one answer may have "
+          "{}\n  send fewer prompts at a time, or ask for fewer alternatives",
+          echoed, limits::kEchoedLogprobs),
+      "too_many_logprobs"));
+}
+
 }  // namespace
 
 Service::Service(ServiceOptions options, const text::Tokenizer& tokenizer,
@@ -246,23 +279,8 @@ void Service::chat(const HttpRequest& request, Reply reply) {
 
 void Service::start(const HttpRequest& request, Reply reply, const GenerationFields& fields,
                     GenerationSetup setup, std::vector<size_t> borders) {
-  for (const std::vector<TokenId>& prompt : setup.prompts) {
-    const uint64_t room = options_.context - std::min<uint64_t>(options_.context, prompt.size());
-    if (room > 0 && fields.max_tokens.value_or(0) <= room) continue;
-    const std::string left = room > 0 ? fmt::format("{} tokens", room) : "no room";
-    return send(
-        reply,
-        bad_request(
-            room > 0         ? "max_tokens"
-            : setup.channels ? "messages"
-                             : "prompt",
-            fmt::format("the prompt has {} tokens, and a context of {} leaves {} for the "
-                        "answer{}\n  ask for less, or start the server with a larger "
-                        "--context",
-                        prompt.size(), options_.context, left,
-                        room > 0 ? fmt::format(", but {} are asked for", *fields.max_tokens) : ""),
-            "context_length_exceeded"));
-  }
+  if (const ApiResult<void> fits = check_size(setup, fields.max_tokens, options_.context); !fits)
+    return send(reply, fits.error());
   ApiResult<std::string> named = request_id(request);
   if (!named) return send(reply, named.error());
   const IdFrom id_from = named->empty() ? IdFrom::Server : IdFrom::Client;

@@ -208,29 +208,25 @@ std::shared_ptr<Outbox> Connection::begin_answer() {
   state_ = State::Answering;
   answer_begun_ = false;
   ++hub_.answering;
-  outbox_ = std::make_shared<Outbox>(hub_.loop, form_, hub_.limits.stream_bytes,
-                                     [weak = weak_from_this()] {
-                                       if (const auto self = weak.lock()) self->flush();
-                                     });
+  outbox_ = std::make_shared<Outbox>(hub_.loop, form_, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->flush();
+  });
   return outbox_;
 }
 
 void Connection::flush() {
   if (state_ == State::Closed) return;
-  if (outbox_ && outbox_->gone()) return reset();
   if (watching_output_) return;
   for (size_t turn = 0; turn < kTurnBytes;) {
     if (output_sent_ == output_.size()) {
       output_.clear();
       output_sent_ = 0;
       if (!outbox_) return;
-      outbox_->sent();
       const Outbox::Phase phase = outbox_->take(output_);
       if (output_.empty()) {
         timer_.stop();
         if (phase == Outbox::Phase::Ended) end_answer();
         if (phase == Outbox::Phase::Broken) linger();
-        if (phase == Outbox::Phase::GivenUp) reset();
         return;
       }
       answer_begun_ = true;

@@ -25,9 +25,9 @@ constexpr size_t kRefusals = 32;
 // Accepted in a row before others have their turn.
 constexpr int kAcceptances = 16;
 
-class OneThreadServer final : public HttpServer {
+class BeastServer final : public HttpServer {
  public:
-  OneThreadServer(const HttpOptions& options, Handler handler, const Listener& listener)
+  BeastServer(const HttpOptions& options, Handler handler, const Listener& listener)
       : port_(listener.port) {
     hub_.loop = loop_;
     hub_.aside = aside_;
@@ -41,7 +41,7 @@ class OneThreadServer final : public HttpServer {
     hub_.answer_over = [this] { tell_answering(); };
   }
 
-  ~OneThreadServer() override {
+  ~BeastServer() override {
     hub_.closing = true;
     aside_->close();
     if (aside_thread_.joinable()) aside_thread_.join();
@@ -81,7 +81,7 @@ class OneThreadServer final : public HttpServer {
   bool drained_ = false, all_closed_ = false;
 };
 
-Status OneThreadServer::run(io::Descriptor socket) {
+Status BeastServer::run(io::Descriptor socket) {
   listener_ = Watch::open(*loop_, std::move(socket));
   if (!listener_) return fail(ErrorCode::Io, "cannot watch the listening socket");
   watch_listener();
@@ -95,11 +95,11 @@ Status OneThreadServer::run(io::Descriptor socket) {
   return {};
 }
 
-void OneThreadServer::watch_listener() {
+void BeastServer::watch_listener() {
   listener_->when_readable([this] { accept_some(); });
 }
 
-void OneThreadServer::accept_some() {
+void BeastServer::accept_some() {
   for (int i = 0; i < kAcceptances; ++i) {
     const int socket =
         ::accept4(listener_->descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -117,7 +117,7 @@ void OneThreadServer::accept_some() {
   watch_listener();
 }
 
-void OneThreadServer::add(io::Descriptor socket) {
+void BeastServer::add(io::Descriptor socket) {
   const size_t open = hub_.open.size();
   const bool refused = open >= hub_.limits.connections;
   if (refused) ++hub_.refused;
@@ -135,23 +135,23 @@ void OneThreadServer::add(io::Descriptor socket) {
                       .code = "too_many_connections"});
 }
 
-void OneThreadServer::close_listener() {
+void BeastServer::close_listener() {
   pause_.stop();
   listener_->close();
 }
 
-void OneThreadServer::close_all() {
+void BeastServer::close_all() {
   close_listener();
   while (!hub_.open.empty()) (*hub_.open.begin())->close();
 }
 
-void OneThreadServer::tell_answering() {
+void BeastServer::tell_answering() {
   const std::lock_guard lock(mutex_);
   answering_ = hub_.answering;
   changed_.notify_all();
 }
 
-bool OneThreadServer::drain(std::chrono::milliseconds limit) {
+bool BeastServer::drain(std::chrono::milliseconds limit) {
   loop_->post([this] {
     close_listener();
     hub_.draining = true;
@@ -177,7 +177,7 @@ bool OneThreadServer::drain(std::chrono::milliseconds limit) {
   return ended;
 }
 
-HttpCounters OneThreadServer::snapshot() const {
+HttpCounters BeastServer::snapshot() const {
   return {.connections_now = hub_.connections_now,
           .connections = hub_.connections,
           .refused = hub_.refused,
@@ -201,7 +201,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
   TRY(Listener listener,
       listen_at(options.host, options.port, insecure || options.api_key.has_value()));
   try {
-    auto server = std::make_unique<OneThreadServer>(options, std::move(handler), listener);
+    auto server = std::make_unique<BeastServer>(options, std::move(handler), listener);
     TRY_STATUS(server->run(std::move(listener.socket)));
     return server;
   } catch (const std::exception& error) {

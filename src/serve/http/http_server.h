@@ -30,31 +30,33 @@ struct HttpRequest {
   const std::string* header(std::string_view name) const;
 };
 
+// What a stream still has to say: its next bytes, "" while there are none, nothing at its end.
+// Called on the server's thread; must not block.
+using StreamSource = std::function<std::optional<std::string>()>;
+
 // The answer to one request. A handle: copies are the same answer. All calls from any thread, and
-// after the client has gone or after the end they do nothing. The last copy dropped without an end:
-// 500, or a streamed body that breaks off.
+// after the client has gone or after the end they do nothing. The last copy dropped without an
+// answer: 500.
 class Reply {
  public:
   class State;
   explicit Reply(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-  // A whole answer; the end. After begin() it breaks off instead.
+  // A whole answer; the end. Not behind the beginning of a stream.
   void send(unsigned status, std::string content_type, std::string body, HeaderList more = {});
-  // Begins a streamed answer (chunked; no buffering by proxies, no cache).
-  void begin(unsigned status, std::string content_type, HeaderList more = {});
-  // More of it, sent at once. False: the client has gone, or reads so slowly that
-  // limits::kStreamBytes wait for it and it was given up; nothing will reach it any more.
-  bool write(std::string piece);
-  void end();
-  // Breaks off: the client sees that the body is incomplete.
-  void abort();
+  // Begins a streamed answer (chunked; no buffering by proxies, no cache), which is asked for as
+  // fast as the client reads it. It goes on without handles; the source is dropped at its end or
+  // when the client goes. One that throws breaks the answer off: the client sees that it is
+  // incomplete.
+  void stream(unsigned status, std::string content_type, StreamSource source, HeaderList more = {});
+  // The source has more to say, or has come to its end.
+  void has_more();
 
   // Called once, on the server's thread, when the client goes before the end; soon when it has gone
   // already (by the caller itself when the server is closed). It must not block, and should not
   // hold this reply, which would then never be dropped. A client that only shut its sending side
   // has not gone.
   void on_gone(std::function<void()> callback);
-  bool gone() const;
 
  private:
   std::shared_ptr<State> state_;
@@ -69,7 +71,6 @@ struct HttpLimits {
   size_t body_bytes_at_once = limits::kHttpBodyBytesAtOnce;
   size_t body_bytes_of_all = limits::kHttpBodyBytesOfAll;
   size_t connections = limits::kHttpConnections;
-  size_t stream_bytes = limits::kStreamBytes;
   Time header_time = std::chrono::seconds(limits::kHttpHeaderSeconds);
   Time body_time = std::chrono::seconds(limits::kHttpBodySeconds);
   size_t body_step = limits::kHttpBodyStep;

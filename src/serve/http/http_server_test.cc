@@ -7,10 +7,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "base/philox.h"
+#include "serve/http/pushed_stream.h"
 #include "serve/http/test_client.h"
 
 namespace deltafin::serve {
@@ -106,15 +109,14 @@ TEST_F(HttpServerTest, StreamsPieceByPiece) {
   start_keeping();
   TestClient client(server_->port());
   client.send(kGet);
-  Reply stream = reply(0);
-  stream.begin(200, "text/event-stream");
+  PushedStream stream(reply(0));
   EXPECT_TRUE(client.receive_until("\r\n\r\n"));
   EXPECT_THAT(client.received(), HasSubstr("Transfer-Encoding: chunked\r\n"));
   EXPECT_THAT(client.received(), HasSubstr("Cache-Control: no-cache\r\n"));
   EXPECT_THAT(client.received(), HasSubstr("X-Accel-Buffering: no\r\n"));
   EXPECT_THAT(client.received(), HasSubstr("X-Content-Type-Options: nosniff\r\n"));
   for (const std::string piece : {"data: a\n\n", "data: b\n\n"}) {
-    EXPECT_TRUE(stream.write(piece));
+    stream.write(piece);
     EXPECT_TRUE(client.receive_until("9\r\n" + piece + "\r\n"));
   }
   stream.end();
@@ -141,10 +143,10 @@ TEST_F(HttpServerTest, LooksAtOneRequestOfAConnectionAtATime) {
   start_keeping();
   TestClient client(server_->port());
   client.send(std::string(kGet) + std::string(kGet));
-  reply(0).begin(200, "text/plain");
+  PushedStream first(reply(0), "text/plain");
   client.receive_until("\r\n\r\n");
   EXPECT_EQ(server_->snapshot().requests, 1u);
-  reply(0).end();
+  first.end();
   reply(1);
 }
 
@@ -277,9 +279,9 @@ TEST_F(HttpServerTest, SpeaksHttp10WithoutChunks) {
   start_keeping();
   TestClient client(server_->port());
   client.send("GET /x HTTP/1.0\r\n\r\n");
-  reply(0).begin(200, "text/event-stream");
-  reply(0).write("data: a\n\n");
-  reply(0).end();
+  PushedStream stream(reply(0));
+  stream.write("data: a\n\n");
+  stream.end();
   const std::string answer = client.receive_all();
   EXPECT_THAT(answer, Not(HasSubstr("Transfer-Encoding")));
   EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
@@ -298,10 +300,9 @@ TEST_F(HttpServerTest, BreaksOffAfterWhatWasWritten) {
   start_keeping();
   TestClient client(server_->port());
   client.send(kGet);
-  reply(0).begin(200, "text/event-stream");
-  reply(0).write("data: error\n\n");
-  reply(0).abort();
-  EXPECT_FALSE(reply(0).write("more"));
+  PushedStream stream(reply(0));
+  stream.write("data: error\n\n");
+  stream.break_off();
   EXPECT_THAT(client.receive_all(), EndsWith("d\r\ndata: error\n\n\r\n"));
   EXPECT_TRUE(client.ended());
 }
@@ -326,7 +327,6 @@ TEST_F(HttpServerTest, TakesTheFirstEndForTheOnlyOne) {
   client.send(kGet);
   reply(0).send(200, "text/plain", "yes");
   reply(0).send(500, "text/plain", "no");
-  reply(0).end();
   EXPECT_THAT(client.receive_answer(), EndsWith("yes"));
 }
 
@@ -348,7 +348,6 @@ TEST_F(HttpServerTest, NoticesThatTheClientHasGoneWhileItWaits) {
   reply(0).on_gone([&] { ++calls_; });
   client.reset();
   EXPECT_TRUE(soon([&] { return calls_ == 1; }));
-  EXPECT_TRUE(reply(0).gone());
   reply(0).send(200, "text/plain", "late");
   server_.reset();
   EXPECT_EQ(calls_, 1);
@@ -358,13 +357,15 @@ TEST_F(HttpServerTest, NoticesThatTheClientHasGoneWhileItStreams) {
   start_keeping();
   TestClient client(server_->port());
   client.send(kGet);
-  reply(0).begin(200, "text/event-stream");
+  PushedStream stream(reply(0));
   reply(0).on_gone([&] { ++calls_; });
-  reply(0).write("data: a\n\n");
+  stream.write("data: a\n\n");
   client.receive_until("data: a");
   client.close();
-  EXPECT_TRUE(soon([&] { return !reply(0).write(": still here\n\n"); }));
-  EXPECT_TRUE(soon([&] { return calls_ == 1; }));
+  EXPECT_TRUE(soon([&] {
+    stream.write(": still here\n\n");
+    return calls_ == 1;
+  }));
   server_.reset();
   EXPECT_EQ(calls_, 1);
 }
@@ -386,7 +387,7 @@ TEST_F(HttpServerTest, TellsWhoAsksAfterTheClientHasGone) {
   client.send(kGet);
   Reply gone = reply(0);
   client.reset();
-  EXPECT_TRUE(soon([&] { return gone.gone(); }));
+  EXPECT_TRUE(soon([&] { return server_->snapshot().connections_now == 0; }));
   gone.on_gone([&] { ++calls_; });
   EXPECT_TRUE(soon([&] { return calls_ == 1; }));
   server_.reset();
@@ -412,11 +413,11 @@ TEST_F(HttpServerTest, AnswersAClientThatShutItsSendingSide) {
   client.send(kGet);
   client.shut_sending();
   reply(0).on_gone([&] { ++calls_; });
-  reply(0).begin(200, "text/event-stream");
+  PushedStream stream(reply(0));
   EXPECT_TRUE(client.receive_until("\r\n\r\n"));
-  EXPECT_TRUE(reply(0).write("data: a\n\n"));
+  stream.write("data: a\n\n");
   EXPECT_TRUE(client.receive_until("data: a"));
-  reply(0).end();
+  stream.end();
   EXPECT_THAT(client.receive_all(), EndsWith("0\r\n\r\n"));
   EXPECT_EQ(calls_, 0);
 }
@@ -601,32 +602,47 @@ TEST_F(HttpServerTest, HasNoTimeLimitForTheHandler) {
   client.send(kGet);
   const Reply waiting = reply(0);
   std::this_thread::sleep_for(milliseconds(250));
-  EXPECT_FALSE(waiting.gone());
   Reply(waiting).send(200, "text/plain", "at last");
   EXPECT_THAT(client.receive_answer(), EndsWith("at last"));
 }
 
 TEST_F(HttpServerTest, GivesUpOnAStreamThatIsNotRead) {
-  options_.limits.stream_bytes = 100'000;
+  options_.limits.write_time = milliseconds(50);
   start_keeping();
   TestClient client(server_->port(), 4096);
   client.send(kGet);
-  Reply stream = reply(0);
-  stream.begin(200, "text/event-stream");
-  stream.on_gone([&] { ++calls_; });
-  const std::string piece(10'000, 'x');
-  int pieces = 0;
-  while (pieces < 10'000 && stream.write(piece)) {
-    ++pieces;
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-  EXPECT_LT(pieces, 10'000);
-  EXPECT_TRUE(stream.gone());
-  EXPECT_FALSE(stream.write(piece));
+  Reply endless = reply(0);
+  endless.on_gone([&] { ++calls_; });
+  std::atomic<size_t> asked = 0;
+  endless.stream(200, "text/event-stream", [&asked] {
+    ++asked;
+    return std::string(10'000, 'x');
+  });
   EXPECT_TRUE(soon([&] { return calls_ == 1; }));
   EXPECT_TRUE(soon([&] { return server_->snapshot().connections_now == 0; }));
+  EXPECT_LT(asked, 10'000u);
   client.receive_all();
   EXPECT_TRUE(client.was_reset());
+}
+
+// A pause is no end, and nothing piles up meanwhile.
+TEST_F(HttpServerTest, WaitsForAReaderThatPauses) {
+  start_keeping();
+  TestClient client(server_->port(), 4096);
+  client.send(kGet);
+  constexpr size_t kPieces = 3'000;
+  std::atomic<size_t> asked = 0;
+  reply(0).stream(200, "text/plain", [&asked]() -> std::optional<std::string> {
+    if (asked == kPieces) return std::nullopt;
+    ++asked;
+    return std::string(10'000, 'x');
+  });
+  size_t before = 0;
+  EXPECT_TRUE(soon([&] { return asked > 0 && std::exchange(before, asked) == asked; }));
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_LT(asked, kPieces);
+  EXPECT_TRUE(client.receive_until("\r\n0\r\n\r\n"));
+  EXPECT_GT(client.received().size(), kPieces * 10'000);
 }
 
 TEST_F(HttpServerTest, GivesUpOnAnAnswerThatIsNotRead) {
@@ -797,8 +813,7 @@ TEST_F(HttpServerTest, DrainsAfterTheLastAnswer) {
   start_keeping();
   TestClient client(server_->port());
   client.send(kGet);
-  Reply last = reply(0);
-  last.begin(200, "text/event-stream");
+  PushedStream last(reply(0));
   std::thread ends([&] {
     EXPECT_TRUE(soon([&] { return !TestClient(server_->port()).connected(); }));
     last.write("data: last\n\n");
@@ -826,12 +841,12 @@ TEST_F(HttpServerTest, ClosesWithAnswersOpen) {
   waiting.send(kGet);
   reply(0);
   streaming.send(kGet);
-  reply(1).begin(200, "text/event-stream");
+  PushedStream stream(reply(1));
   reply(0).on_gone([&] { ++calls_; });
   reply(1).on_gone([&] { ++calls_; });
   server_.reset();
   EXPECT_EQ(calls_, 2);
-  EXPECT_FALSE(reply(1).write("nobody"));
+  stream.write("nobody");
   reply(0).send(200, "text/plain", "nobody");
   EXPECT_EQ(waiting.receive_all(), "");
   EXPECT_THAT(streaming.receive_all(), EndsWith("\r\n\r\n"));
@@ -852,11 +867,10 @@ TEST_F(HttpServerTest, ServesManyStreamsFromManyThreads) {
   std::vector<std::thread> writers;
   for (size_t i = 0; i < count; ++i)
     writers.emplace_back([&, i] {
-      Reply stream = reply(i);
-      stream.on_gone([&] { ++gone; });
-      stream.begin(200, "text/event-stream");
+      reply(i).on_gone([&] { ++gone; });
+      PushedStream stream(reply(i));
       for (int piece = 0; piece < 50; ++piece)
-        if (!stream.write("data: " + std::to_string(piece) + "\n\n")) return;
+        stream.write("data: " + std::to_string(piece) + "\n\n");
       stream.end();
     });
   size_t whole = 0;

@@ -1,85 +1,46 @@
 #include "serve/http/outbox.h"
 
+#include <exception>
 #include <utility>
 
 #include "serve/api/api_error.h"
 
 namespace deltafin::serve {
 
-Outbox::Outbox(std::shared_ptr<EventLoop> loop, AnswerForm form, size_t stream_bytes, Task wake)
-    : loop_(std::move(loop)),
-      form_(std::move(form)),
-      stream_bytes_(stream_bytes),
-      wake_(std::move(wake)) {}
+Outbox::Outbox(std::shared_ptr<EventLoop> loop, AnswerForm form, Task wake)
+    : loop_(std::move(loop)), form_(std::move(form)), wake_(std::move(wake)) {}
 
 void Outbox::wake() {
   if (!std::exchange(wake_posted_, true)) loop_->post(wake_);
 }
 
-void Outbox::finish(Phase phase) {
-  phase_ = phase;
-  wake();
-}
-
 void Outbox::send(unsigned status, std::string_view content_type, std::string_view body,
                   const HeaderList& more) {
   const std::lock_guard lock(mutex_);
-  if (over()) return;
-  if (phase_ == Phase::Streaming) return finish(Phase::Broken);
+  if (gone_ || phase_ != Phase::Waiting) return;
   waiting_ = response_head(form_, status, content_type, body.size(), more);
   if (!form_.head_only && has_body(status)) waiting_.append(body);
-  finish(Phase::Ended);
+  phase_ = Phase::Ended;
+  wake();
 }
 
-void Outbox::begin(unsigned status, std::string_view content_type, const HeaderList& more) {
+void Outbox::stream(unsigned status, std::string_view content_type, StreamSource source,
+                    const HeaderList& more) {
   const std::lock_guard lock(mutex_);
-  if (over()) return;
-  if (phase_ == Phase::Streaming) return finish(Phase::Broken);
+  if (gone_ || phase_ != Phase::Waiting) return;
   waiting_ = response_head(form_, status, content_type, std::nullopt, more);
-  bodiless_ = form_.head_only || !has_body(status);
-  phase_ = Phase::Streaming;
+  const bool is_bodiless = form_.head_only || !has_body(status);
+  phase_ = is_bodiless ? Phase::Ended : Phase::Streaming;
+  if (!is_bodiless) source_ = std::move(source);
   wake();
 }
 
-bool Outbox::write(std::string_view piece) {
+void Outbox::has_more() {
   const std::lock_guard lock(mutex_);
-  if (over() || phase_ == Phase::Waiting) return false;
-  if (bodiless_ || piece.empty()) return true;
-  const size_t waiting_bytes = waiting_.size() + taken_bytes_;
-  if (waiting_bytes > 0 && waiting_bytes + piece.size() > stream_bytes_) {
-    gone_ = true;
-    waiting_ = {};
-    // Even if a wake is on its way: a connection whose output is stuck does not take.
-    loop_->post(wake_);
-    return false;
-  }
-  if (form_.http_1_1)
-    append_chunk(piece, waiting_);
-  else
-    waiting_.append(piece);
-  wake();
-  return true;
-}
-
-void Outbox::end() {
-  const std::lock_guard lock(mutex_);
-  if (over()) return;
-  if (phase_ == Phase::Waiting) return finish(Phase::Broken);
-  if (form_.http_1_1 && !bodiless_) waiting_.append(kLastChunk);
-  finish(Phase::Ended);
-}
-
-void Outbox::abort() {
-  const std::lock_guard lock(mutex_);
-  if (!over()) finish(Phase::Broken);
+  if (!gone_ && phase_ == Phase::Streaming) wake();
 }
 
 void Outbox::drop() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (over()) return;
-    if (phase_ == Phase::Streaming) return finish(Phase::Broken);
-  }
   send(500, "application/json",
        to_json({.status = 500,
                 .message = "the server gave no answer to this request",
@@ -90,41 +51,60 @@ void Outbox::drop() {
 void Outbox::on_gone(Task callback) {
   {
     const std::lock_guard lock(mutex_);
-    if (phase_ == Phase::Ended || phase_ == Phase::Broken) return;
-    if (!closed_) return on_gone_.push_back(std::move(callback));
+    if (is_over()) return;
+    if (!gone_) return on_gone_.push_back(std::move(callback));
   }
   if (!loop_->post(callback)) callback();
 }
 
-bool Outbox::gone() const {
-  const std::lock_guard lock(mutex_);
-  return gone_;
-}
-
 Outbox::Phase Outbox::take(std::string& bytes) {
-  std::vector<Task> ended;  // destroyed without the lock: a callback may hold the last reply
-  const std::lock_guard lock(mutex_);
+  std::vector<Task> over;  // destroyed without the lock: a callback may hold the last reply
+  std::unique_lock lock(mutex_);
   wake_posted_ = false;
-  if (phase_ == Phase::Ended || phase_ == Phase::Broken) ended.swap(on_gone_);
   bytes.swap(waiting_);
-  taken_bytes_ = bytes.size();
-  return gone_ ? Phase::GivenUp : phase_;
+  if (bytes.empty() && phase_ == Phase::Streaming) {
+    lock.unlock();
+    const Phase phase = ask_source(bytes);
+    lock.lock();
+    phase_ = phase;
+  }
+  if (is_over()) over.swap(on_gone_);
+  return phase_;
 }
 
-void Outbox::sent() {
-  const std::lock_guard lock(mutex_);
-  taken_bytes_ = 0;
+// Without the lock: whoever has the stream may call us with one of his own. Nobody else changes the
+// source, nor the phase, once it streams.
+Outbox::Phase Outbox::ask_source(std::string& bytes) {
+  std::optional<std::string> piece;
+  bool is_broken = false;
+  try {
+    piece = source_();
+  } catch (const std::exception&) {
+    is_broken = true;
+  }
+  if (piece) {
+    if (form_.http_1_1 && !piece->empty())
+      append_chunk(*piece, bytes);
+    else
+      bytes = *std::move(piece);
+    return Phase::Streaming;
+  }
+  source_ = {};
+  if (is_broken) return Phase::Broken;
+  if (form_.http_1_1) bytes = kLastChunk;
+  return Phase::Ended;
 }
 
 void Outbox::close() {
   std::vector<Task> callbacks;
+  StreamSource source;  // dropped without the lock, too
   {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
     gone_ = true;
     waiting_ = {};
+    source.swap(source_);
     callbacks.swap(on_gone_);
-    if (phase_ == Phase::Ended || phase_ == Phase::Broken) return;
+    if (is_over()) return;
   }
   for (const Task& callback : callbacks) callback();
 }
@@ -133,18 +113,15 @@ void Reply::send(unsigned status, std::string content_type, std::string body, He
   state_->outbox->send(status, content_type, body, more);
 }
 
-void Reply::begin(unsigned status, std::string content_type, HeaderList more) {
-  state_->outbox->begin(status, content_type, more);
+void Reply::stream(unsigned status, std::string content_type, StreamSource source,
+                   HeaderList more) {
+  state_->outbox->stream(status, content_type, std::move(source), more);
 }
 
-bool Reply::write(std::string piece) { return state_->outbox->write(piece); }
-void Reply::end() { state_->outbox->end(); }
-void Reply::abort() { state_->outbox->abort(); }
+void Reply::has_more() { state_->outbox->has_more(); }
 
 void Reply::on_gone(std::function<void()> callback) {
   state_->outbox->on_gone(std::move(callback));
 }
-
-bool Reply::gone() const { return state_->outbox->gone(); }
 
 }  // namespace deltafin::serve
