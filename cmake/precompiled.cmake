@@ -29,3 +29,15 @@ function(precompiled_headers target kind)
     target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
   endif()
 endfunction()
+
+# The other half is making the same templates of them again. With DELTAFIN_JOIN the files of a test program
+# are compiled some at a time, as one, so that names in their unnamed namespaces must differ. Not in
+# the dev preset: who changes one of them would wait for all.
+option(DELTAFIN_JOIN "compile files of test programs together" OFF)
+
+# joined_files(TARGET)
+function(joined_files target)
+  if(DELTAFIN_JOIN)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()

@@ -42,6 +42,7 @@ function(deltafin_test name)
   target_compile_options(${name} PRIVATE -O0)
   target_compile_definitions(${name} PRIVATE DELTAFIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   precompiled_headers(${name} unoptimised)
+  joined_files(${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-*Full.*:*Soak.*"
                        PROPERTIES LABELS quick TIMEOUT 120)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "*Full.*"

@@ -101,7 +101,7 @@ TEST(Clock, TheSimulatedClockStandsStillUntilItIsAdvanced) {
   const std::chrono::nanoseconds start = clock.now();
   EXPECT_EQ(clock.now(), start);
   clock.advance(std::chrono::milliseconds(1500));
-  EXPECT_DOUBLE_EQ(seconds(clock.now() - start), 1.5);
+  EXPECT_DOUBLE_EQ(deltafin::seconds(clock.now() - start), 1.5);
 }
 
 TEST(CheckDeathTest, NamesTheConditionAndThePlace) {

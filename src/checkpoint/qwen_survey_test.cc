@@ -96,12 +96,6 @@ std::string problems_of(const Survey& survey) {
   return lines;
 }
 
-Survey survey_of(const MiniCheckpoint& checkpoint) {
-  io::SimulatedStorage storage;
-  checkpoint.write(storage);
-  return Survey::of(storage, MiniCheckpoint::kFolder);
-}
-
 Checkpoint opened(const io::Storage& storage) {
   Result<Checkpoint> checkpoint = Checkpoint::open(storage, MiniCheckpoint::kFolder);
   EXPECT_TRUE(checkpoint.has_value()) << checkpoint.error().what;
@@ -216,19 +210,19 @@ TEST(QwenSurvey, FindsEachExpertWithinItsStack) {
 }
 
 // Every way in which these layouts can be wrong, and what must be said about it.
-struct Damage {
+struct QwenDamage {
   const char* name;
   std::function<MiniCheckpoint()> make;
   ProblemKind kind;
   std::vector<std::string> said;
 };
 
-void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
+void PrintTo(const QwenDamage& damage, std::ostream* out) { *out << damage.name; }
 
-class QwenDamages : public testing::TestWithParam<Damage> {};
+class QwenDamages : public testing::TestWithParam<QwenDamage> {};
 
 TEST_P(QwenDamages, AreErrorsThatNameTheTensor) {
-  const Damage& damage = GetParam();
+  const QwenDamage& damage = GetParam();
   const Survey survey = survey_of(damage.make());
   EXPECT_FALSE(survey.is_usable());
   EXPECT_GE(survey.problems().count_of(damage.kind), 1u);
@@ -251,7 +245,7 @@ MiniTensor& find_in_rest(MiniCheckpoint& checkpoint, const char* name) {
 const std::string kGateUp = std::string(kFusedExperts) + "gate_up_proj";
 const std::string kDown = std::string(kFusedExperts) + "down_proj";
 
-const Damage kDamages[] = {
+const QwenDamage kQwenDamages[] = {
     {"NoGateUp",
      [] { return changed(fused(), [](auto& shard) { shard.drop(kGateUp); }); },
      ProblemKind::MissingTensor,
@@ -361,7 +355,7 @@ const Damage kDamages[] = {
      {"tensor mtp.norm.weight: config.json describes a model without this tensor"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Survey, QwenDamages, testing::ValuesIn(kDamages),
+INSTANTIATE_TEST_SUITE_P(Survey, QwenDamages, testing::ValuesIn(kQwenDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -26,12 +26,6 @@ constexpr const char* kQueryNorm = "language_model.model.layers.1.self_attn.q_no
 constexpr const char* kPointer =
     "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 123\n";
 
-Survey survey_of(const MiniCheckpoint& checkpoint) {
-  io::SimulatedStorage storage;
-  checkpoint.write(storage);
-  return Survey::of(storage, MiniCheckpoint::kFolder);
-}
-
 std::vector<std::string> lines_of(const Survey& survey) {
   std::vector<std::string> lines;
   for (const Problem& problem : survey.problems().kept()) {

@@ -17,6 +17,7 @@
 #include "base/checked_math.h"
 #include "checkpoint/config.h"
 #include "checkpoint/contract.h"
+#include "checkpoint/survey.h"
 #include "checkpoint/tensor.h"
 #include "io/simulated.h"
 
@@ -196,5 +197,11 @@ class MiniCheckpoint {
         shard.tensors.push_back({tensor.name, tensor.is_u8 ? "U8" : "BF16", tensor.shape});
   }
 };
+
+inline Survey survey_of(const MiniCheckpoint& checkpoint) {
+  io::SimulatedStorage storage;
+  checkpoint.write(storage);
+  return Survey::of(storage, MiniCheckpoint::kFolder);
+}
 
 }  // namespace deltafin::checkpoint::test

@@ -6,7 +6,7 @@ namespace deltafin::cli {
 namespace {
 
 // Ids 0..255 are bytes, 256 is a control token.
-class ByteTokenizer final : public text::Tokenizer {
+class ByteAndEndTokenizer final : public text::Tokenizer {
  public:
   Result<std::vector<TokenId>> encode(std::string_view, text::SpecialTokens) const override {
     return std::vector<TokenId>();
@@ -31,7 +31,7 @@ class ByteTokenizer final : public text::Tokenizer {
 };
 
 TEST(TokenText, ShowsWholeCodePointsOnly) {
-  const ByteTokenizer tokenizer;
+  const ByteAndEndTokenizer tokenizer;
   TokenText text(&tokenizer);
   EXPECT_EQ(text.push(0xC3), "");
   EXPECT_EQ(text.push(0xA9), "\u00E9");
@@ -41,13 +41,13 @@ TEST(TokenText, ShowsWholeCodePointsOnly) {
 }
 
 TEST(TokenText, HidesControlTokens) {
-  const ByteTokenizer tokenizer;
+  const ByteAndEndTokenizer tokenizer;
   TokenText text(&tokenizer);
   EXPECT_EQ(text.push('a') + text.push(256) + text.push('b'), "ab");
 }
 
 TEST(TokenText, ShowsAnIdThatTheTokenizerLacksAsReplacement) {
-  const ByteTokenizer tokenizer;
+  const ByteAndEndTokenizer tokenizer;
   EXPECT_EQ(TokenText(&tokenizer).push(300), "\uFFFD");
 }
 

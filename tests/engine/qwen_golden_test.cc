@@ -14,7 +14,7 @@ namespace {
 using test::EngineFixture;
 using test::Golden;
 
-struct Case {
+struct QwenCase {
   const char* checkpoint;  // under tests/golden
   const char* golden;
   // Largest differences that we reach, rounded up, as ratchets; the bound is 1e-3. The published
@@ -22,7 +22,7 @@ struct Case {
   double hidden_ratchet, logits_ratchet;
 };
 
-constexpr Case kCases[] = {
+constexpr QwenCase kQwenCases[] = {
     {"tiny-qwen3.5-moe", "tiny-qwen3.5-moe/goldens", 3e-4, 3e-4},
     {"tiny-qwen3-moe", "tiny-qwen3-moe/goldens", 5e-5, 5e-5},
     {"tiny-qwen3", "tiny-qwen3/goldens", 4e-5, 4e-5},
@@ -32,7 +32,7 @@ constexpr Case kCases[] = {
 constexpr int kPrompts = 3;
 constexpr double kRouterWeightBound = 1e-4;
 
-class QwenGolden : public testing::TestWithParam<Case> {
+class QwenGolden : public testing::TestWithParam<QwenCase> {
  protected:
   QwenGolden() { engine().set_observer(&recorder_); }
 
@@ -68,13 +68,13 @@ class QwenGolden : public testing::TestWithParam<Case> {
   EngineFixture fixture_{test::golden_path(GetParam().checkpoint)};
 };
 
-std::string case_name(const testing::TestParamInfo<Case>& info) {
+std::string qwen_case_name(const testing::TestParamInfo<QwenCase>& info) {
   std::string name = info.param.checkpoint;
   std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, QwenGolden, testing::ValuesIn(kCases), case_name);
+INSTANTIATE_TEST_SUITE_P(Checkpoints, QwenGolden, testing::ValuesIn(kQwenCases), qwen_case_name);
 
 TEST_P(QwenGolden, LogitsOfPromptsAndOfFollowingTokensAreWithinTheBound) {
   double worst = 0;

@@ -34,10 +34,6 @@ using engine::Engine;
 using engine::EngineOptions;
 using test::SyntheticCheckpoint;
 
-double seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 // What a run leaves behind.
 struct Witness final : engine::GenerationListener, model::Observer {
   void on_token(TokenId /*token*/, std::span<const float> logits) override {

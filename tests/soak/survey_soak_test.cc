@@ -27,10 +27,6 @@ using checkpoint::Survey;
 using checkpoint::TensorLocation;
 using test::SyntheticCheckpoint;
 
-double seconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 std::vector<std::byte> read(const io::File& file, uint64_t offset, uint64_t size) {
   std::vector<std::byte> bytes(size);
   EXPECT_TRUE(io::read_exactly(file, offset, bytes));

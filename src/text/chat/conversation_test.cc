@@ -10,12 +10,15 @@ namespace {
 
 using testing::StartsWith;
 
-JsonValue json(std::string_view text) { return parse_json(text, JsonDialect::Python).value(); }
+JsonValue python_json(std::string_view text) {
+  return parse_json(text, JsonDialect::Python).value();
+}
 
 // What is wrong with these messages, for a template.
 std::string problem(std::string_view messages, const char* chat_template = "kimi-k3",
                     std::string_view tools = "null", const ChatOptions& options = {}) {
-  const Result<Conversation> conversation = parse_conversation(json(messages), json(tools));
+  const Result<Conversation> conversation =
+      parse_conversation(python_json(messages), python_json(tools));
   if (!conversation) return conversation.error().what;
   const auto segments = find_template(chat_template)->render(*conversation, options);
   return segments ? "none" : segments.error().what;
@@ -100,7 +103,7 @@ TEST(Conversation, K3KnowsThreeEffortsAndNeedsASchema) {
             "effort: expected low, high or max, found \"medium\"");
   options.thinking = false;
   EXPECT_EQ(problem("[]", "kimi-k3", "null", options), "none");
-  options.response_format = json(R"({"type": "json_schema"})");
+  options.response_format = python_json(R"({"type": "json_schema"})");
   EXPECT_EQ(problem("[]", "kimi-k3", "null", options),
             "response_format.json_schema.schema: expected a schema");
 }
@@ -117,7 +120,7 @@ TEST(Conversation, K3NeedsAsManyImagePromptsAsImages) {
 
 TEST(Conversation, MediaAreSeen) {
   const auto has_media = [](std::string_view messages) {
-    return parse_conversation(json(messages), JsonValue()).value().has_media();
+    return parse_conversation(python_json(messages), JsonValue()).value().has_media();
   };
   EXPECT_FALSE(has_media(R"([{"role": "user", "content": [{"type": "text", "text": "x"}]}])"));
   EXPECT_TRUE(has_media(R"([{"role": "user"}, {"role": "user", "content": [{"video": "x"}]}])"));
