@@ -70,8 +70,8 @@ inline constexpr size_t kPromptsOfRequest = 1024;
 // Alternatives of one token that are reported (logprobs, top_logprobs), as in OpenAI's API.
 inline constexpr uint64_t kTopLogprobs = 20;
 
-// Log-probabilities of prompts in one answer (echo), alternatives and choices counted. Each takes some
-// fifty bytes of memory and as many of JSON.
+// Log-probabilities of prompts in one answer (echo), alternatives and choices counted. Each takes
+// some fifty bytes of memory and as many of JSON.
 inline constexpr uint64_t kEchoedLogprobs = 2u << 20;
 
 // `timeout` of a request, 30 days: what takes longer is not being waited for.

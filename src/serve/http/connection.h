@@ -92,7 +92,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool watching_input_ = false, watching_output_ = false, watching_failure_ = false;
 
   std::unique_ptr<RequestReader> reader_;
-  AnswerForm form_;
+  ResponseForm form_;
   bool preflight_ = false;
   uint64_t body_counted_ = 0;  // in hub_.body_bytes
   uint64_t body_step_ = 0;     // what had come when the time limit was set

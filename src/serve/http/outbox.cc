@@ -7,7 +7,7 @@
 
 namespace deltafin::serve {
 
-Outbox::Outbox(std::shared_ptr<EventLoop> loop, AnswerForm form, Task wake)
+Outbox::Outbox(std::shared_ptr<EventLoop> loop, ResponseForm form, Task wake)
     : loop_(std::move(loop)), form_(std::move(form)), wake_(std::move(wake)) {}
 
 void Outbox::wake() {

@@ -24,7 +24,7 @@ class Outbox {
   };
 
   // `wake` is posted to the loop when there is something to do for the connection.
-  Outbox(std::shared_ptr<EventLoop> loop, AnswerForm form, Task wake);
+  Outbox(std::shared_ptr<EventLoop> loop, ResponseForm form, Task wake);
 
   // Those of Reply, on any thread.
   void send(unsigned status, std::string_view content_type, std::string_view body,
@@ -50,7 +50,7 @@ class Outbox {
   void wake();
 
   const std::shared_ptr<EventLoop> loop_;
-  const AnswerForm form_;
+  const ResponseForm form_;
   const Task wake_;
 
   std::mutex mutex_;

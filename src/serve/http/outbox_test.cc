@@ -14,7 +14,7 @@ using Phase = Outbox::Phase;
 
 class OutboxTest : public ::testing::Test {
  protected:
-  std::shared_ptr<Outbox> outbox(AnswerForm form = {}) {
+  std::shared_ptr<Outbox> outbox(ResponseForm form = {}) {
     return std::make_shared<Outbox>(loop_, std::move(form), [this] { ++wakes_; });
   }
   // Runs what was posted; the loop is closed then.

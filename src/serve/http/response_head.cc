@@ -66,7 +66,7 @@ void append_header(std::string_view name, std::string_view value, std::string& t
 
 bool has_body(unsigned status) { return status >= 200 && status != 204 && status != 304; }
 
-std::string response_head(const AnswerForm& form, unsigned status, std::string_view content_type,
+std::string response_head(const ResponseForm& form, unsigned status, std::string_view content_type,
                           std::optional<uint64_t> content_length, const HeaderList& more) {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason(status));
   append_header("Date", http_date(), head);

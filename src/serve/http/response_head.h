@@ -10,7 +10,7 @@
 namespace deltafin::serve {
 
 // What the request says about the form of its answer.
-struct AnswerForm {
+struct ResponseForm {
   bool http_1_1 = true;
   bool keep_alive = true;   // else the end of the connection is the end of the answer
   bool head_only = false;   // HEAD
@@ -19,7 +19,7 @@ struct AnswerForm {
 
 // With `content_length` a whole body follows, without it a stream. A status without a body (204,
 // 304) gets no length.
-std::string response_head(const AnswerForm& form, unsigned status, std::string_view content_type,
+std::string response_head(const ResponseForm& form, unsigned status, std::string_view content_type,
                           std::optional<uint64_t> content_length, const HeaderList& more);
 
 // Whether answers of that status have a body.
