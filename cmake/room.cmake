@@ -1,10 +1,11 @@
-# deltafin_room(NAME [COLD] [ROOMS room...] [LIBRARIES lib...])
+# deltafin_room(NAME [COLD] [APART] [ROOMS room...] [LIBRARIES lib...])
 #
 # src/NAME/*.cc becomes the static library NAME; src/NAME/*_test.cc the test program NAME_test.
 # ROOMS is who NAME may include. Headers are found as "room/file.h". COLD: no test waits for this room,
-# but its templates take an optimiser long, so checked builds do without.
+# but its templates take an optimiser long, so checked builds do without. APART: its files use the same names
+# for different things, so they are never compiled together.
 function(deltafin_room name)
-  cmake_parse_arguments(ARG "COLD" "" "ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;APART" "" "ROOMS;LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc
        ${CMAKE_SOURCE_DIR}/src/${name}/*/*.cc)
   set(tests ${sources})
@@ -23,6 +24,10 @@ function(deltafin_room name)
   else()
     target_compile_options(${name} PRIVATE ${DELTAFIN_COVERAGE})
     precompiled_headers(${name} optimised)
+  endif()
+  # Where it is about errors and not about what users run, nor about forgotten headers.
+  if(DELTAFIN_SANITIZE AND NOT ARG_APART)
+    joined_files(${name})
   endif()
   if(tests)
     deltafin_test(${name}_test SOURCES ${tests} LIBRARIES ${name})

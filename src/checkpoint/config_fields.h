@@ -28,6 +28,11 @@ struct RealRange {
   double most = 0;
 };
 
+// More names of fields, behind others.
+inline void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
 enum class Presence : uint8_t { Required, Optional };
 
 // A field that has one admissible value, because we compute what that value means and nothing else.

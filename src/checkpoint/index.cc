@@ -16,12 +16,12 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::string_view kShardSuffix = ".safetensors";
 constexpr size_t kFileNameBytes = 255;  // what Linux file systems allow
 
-std::unexpected<Error> refuse(std::string what) {
+std::unexpected<Error> bad_index(std::string what) {
   return fail(ErrorCode::BadModel, std::move(what));
 }
 
-std::unexpected<Error> bad_json(simdjson::error_code code) {
-  return refuse(fmt::format("not valid JSON: {}", simdjson::error_message(code)));
+std::unexpected<Error> bad_index_json(simdjson::error_code code) {
+  return bad_index(fmt::format("not valid JSON: {}", simdjson::error_message(code)));
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
@@ -59,16 +59,17 @@ Status IndexReader::read(std::string json) {
   ondemand::document document;
   const simdjson::error_code parsed =
       parser.iterate(json.data(), json.size(), json.capacity()).get(document);
-  if (parsed) return bad_json(parsed);
+  if (parsed) return bad_index_json(parsed);
   ondemand::object root;
   if (const simdjson::error_code code = document.get_object().get(root)) {
-    return code == simdjson::INCORRECT_TYPE ? refuse("not a JSON object") : bad_json(code);
+    return code == simdjson::INCORRECT_TYPE ? bad_index("not a JSON object") : bad_index_json(code);
   }
   for (simdjson::simdjson_result<ondemand::field> field : root) {
     std::string_view key;
-    if (const simdjson::error_code code = field.unescaped_key().get(key)) return bad_json(code);
+    if (const simdjson::error_code code = field.unescaped_key().get(key))
+      return bad_index_json(code);
     ondemand::value value;
-    if (const simdjson::error_code code = field.value().get(value)) return bad_json(code);
+    if (const simdjson::error_code code = field.value().get(value)) return bad_index_json(code);
     if (key == "weight_map") {
       TRY_STATUS(read_weight_map(value));
     } else if (key == "metadata") {
@@ -76,11 +77,12 @@ Status IndexReader::read(std::string json) {
     }
   }
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-    return refuse("not valid JSON: it goes on after the closing brace");
+    return bad_index("not valid JSON: it goes on after the closing brace");
   }
   if (!has_weight_map_)
-    return refuse("weight_map is missing; expected {\"tensor\": \"shard\", ...}");
-  if (index_.entries_.empty()) return refuse("weight_map is empty; expected the model's tensors");
+    return bad_index("weight_map is missing; expected {\"tensor\": \"shard\", ...}");
+  if (index_.entries_.empty())
+    return bad_index("weight_map is empty; expected the model's tensors");
   renumber_shards();
   return sort_entries();
 }
@@ -88,14 +90,15 @@ Status IndexReader::read(std::string json) {
 Status IndexReader::read_weight_map(ondemand::value& value) {
   ondemand::object map;
   if (value.get_object().get(map) != simdjson::SUCCESS)
-    return refuse("weight_map is not an object");
-  if (std::exchange(has_weight_map_, true)) return refuse("weight_map is given twice");
+    return bad_index("weight_map is not an object");
+  if (std::exchange(has_weight_map_, true)) return bad_index("weight_map is given twice");
   for (simdjson::simdjson_result<ondemand::field> field : map) {
     std::string_view tensor, shard;
-    if (const simdjson::error_code code = field.unescaped_key().get(tensor)) return bad_json(code);
+    if (const simdjson::error_code code = field.unescaped_key().get(tensor))
+      return bad_index_json(code);
     if (field.value().get_string().get(shard) != simdjson::SUCCESS) {
-      return refuse(fmt::format("weight_map: the shard of \"{}\" is not a string",
-                                tensor.substr(0, limits::kTensorNameBytes)));
+      return bad_index(fmt::format("weight_map: the shard of \"{}\" is not a string",
+                                   tensor.substr(0, limits::kTensorNameBytes)));
     }
     TRY_STATUS(add(tensor, shard));
   }
@@ -114,12 +117,12 @@ void IndexReader::read_metadata(ondemand::value& value) {
 Status IndexReader::add(std::string_view tensor, std::string_view shard) {
   if (tensor.size() > limits::kTensorNameBytes ||
       std::any_of(tensor.begin(), tensor.end(), is_control)) {
-    return refuse(
+    return bad_index(
         fmt::format("weight_map: a tensor name of {} bytes is too long or holds control characters",
                     tensor.size()));
   }
   if (index_.entries_.size() == limits::kTensors) {
-    return refuse(fmt::format("weight_map lists more than {} tensors", limits::kTensors));
+    return bad_index(fmt::format("weight_map lists more than {} tensors", limits::kTensors));
   }
   TRY(const uint32_t number, shard_number(shard));
   // The file is at most limits::kIndexBytes = 2^29 long, so 32 bits are enough for the names.
@@ -136,7 +139,7 @@ Result<uint32_t> IndexReader::shard_number(std::string_view shard) {
   if (!is_plain_file_name(shard) || !shard.ends_with(kShardSuffix)) {
     std::string shown(shard.substr(0, kFileNameBytes));
     std::replace_if(shown.begin(), shown.end(), is_control, '?');
-    return refuse(fmt::format(
+    return bad_index(fmt::format(
         "weight_map names the shard \"{}\", expected the plain name of a *.safetensors file beside "
         "the index",
         shown));
@@ -176,7 +179,8 @@ Status IndexReader::sort_entries() {
     // The same name in two shards is found when the second shard turns out to lack it, or to hold
     // it.
     const auto twin = std::ranges::adjacent_find(entries, {}, name);
-    if (twin != entries.end()) return refuse(fmt::format("weight_map lists {} twice", name(*twin)));
+    if (twin != entries.end())
+      return bad_index(fmt::format("weight_map lists {} twice", name(*twin)));
   }
   return {};
 }
@@ -185,7 +189,7 @@ Index IndexReader::finish() && { return std::move(index_); }
 
 Result<Index> Index::parse(std::string json) {
   if (json.size() > limits::kIndexBytes) {
-    return refuse(
+    return bad_index(
         fmt::format("{} bytes long, expected at most {}", json.size(), limits::kIndexBytes));
   }
   IndexReader reader;

@@ -188,17 +188,13 @@ Result<uint64_t> read_max_positions(Fields& fields) {
   return embeddings ? *embeddings : *length;
 }
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
 }  // namespace
 
 Result<KimiText> parse_kimi_text(Fields fields) {
   KimiText text;
-  TRY_STATUS(fields.must_equal(kFixed));
+  TRY_STATUS(fields.must_equal(kimi_fields::kFixed));
   TRY(Fields linear, fields.object("linear_attn_config"));
-  TRY_STATUS(read_counts<KimiConfig>(kCounts, fields, text.kimi));
+  TRY_STATUS(read_counts<KimiConfig>(kimi_fields::kCounts, fields, text.kimi));
   TRY_STATUS(read_optional_counts(fields, text.kimi));
   TRY_STATUS(read_flags(fields, text.kimi));
   TRY(text.kimi.rms_norm_eps, fields.real("rms_norm_eps", {1e-12, 1e-1}));
@@ -210,7 +206,7 @@ Result<KimiText> parse_kimi_text(Fields fields) {
   TRY_STATUS(check_relations(fields, linear, text.kimi));
   // Without a latent there is nothing that the norm could apply to.
   if (!text.kimi.latent_size) text.kimi.latent_norm = false;
-  for (const char* name : kIgnored) fields.ignore(name);
+  for (const char* name : kimi_fields::kIgnored) fields.ignore(name);
   append(text.unknown_fields, fields.unread());
   append(text.unknown_fields, linear.unread());
   return text;

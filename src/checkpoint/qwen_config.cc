@@ -16,10 +16,6 @@ using namespace qwen_fields;
 using limits::kDimension;
 using nlohmann::json;
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
 // --- Rotation ---
 
 // Where the fields of the rotation are: beside the others, or in an object of their own, which
@@ -243,8 +239,8 @@ Status read_hybrid(Fields& fields, QwenConfig& qwen) {
 
 Result<QwenText> parse_qwen_text(ModelLine line, Fields fields) {
   QwenText text;
-  TRY_STATUS(fields.must_equal(kFixed));
-  TRY_STATUS(read_counts<QwenConfig>(kCounts, fields, text.qwen));
+  TRY_STATUS(fields.must_equal(qwen_fields::kFixed));
+  TRY_STATUS(read_counts<QwenConfig>(qwen_fields::kCounts, fields, text.qwen));
   TRY_STATUS(line == ModelLine::Qwen35Moe ? read_hybrid(fields, text.qwen)
                                           : fields.must_equal(kFixedQwen3));
   TRY(text.qwen.rms_norm_eps, fields.real("rms_norm_eps", {1e-12, 1e-1}));
@@ -256,7 +252,7 @@ Result<QwenText> parse_qwen_text(ModelLine line, Fields fields) {
   TRY_STATUS(read_feed_forward(line, fields, text));
   TRY_STATUS(check_router(fields, text.qwen));
   TRY(text.max_positions, fields.integer("max_position_embeddings", {1, limits::kPositions}));
-  for (const char* name : kIgnored) fields.ignore(name);
+  for (const char* name : qwen_fields::kIgnored) fields.ignore(name);
   append(text.unknown_fields, fields.unread());
   return text;
 }

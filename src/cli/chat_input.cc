@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/suggestions.h"
+#include "cli/flag_values.h"
 
 namespace deltafin::cli {
 
@@ -27,14 +28,6 @@ constexpr std::array kForms = {
     CommandForm{"/stats", ChatCommand::Kind::Stats, false,
                 "how much of the last turn was read anew, how fast, and how full the context is"},
     CommandForm{"/help", ChatCommand::Kind::Help, false, "this text"}};
-
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
 
 std::string usage_of(const CommandForm& form) {
   return fmt::format("{}{}", form.name, form.takes_file ? " FILE" : "");
@@ -59,7 +52,7 @@ std::unexpected<Error> refuse_name(std::string_view name) {
 Result<ChatInput> parse_chat_input(std::string_view text) {
   if (text.starts_with("//")) return ChatMessage{std::string(text.substr(1))};
   if (!text.starts_with('/')) return ChatMessage{std::string(text)};
-  const size_t end = text.find_first_of(kBlanks);
+  const size_t end = text.find_first_of(" \t\r\n");
   const std::string_view name = text.substr(0, end);
   const std::string_view rest =
       end == std::string_view::npos ? std::string_view() : trimmed(text.substr(end));

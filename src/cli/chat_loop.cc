@@ -34,10 +34,6 @@ std::string turns(uint64_t count) {
   return fmt::format("{} {}", with_separators(count), count == 1 ? "turn" : "turns");
 }
 
-double rate(uint64_t count, std::chrono::nanoseconds time) {
-  return time.count() > 0 ? static_cast<double>(count) / seconds(time) : 0;
-}
-
 std::string describe(const TurnCost& cost) {
   return fmt::format("{} reused, {} read in {}, {} generated, {:.1f} tokens/s after the first",
                      tokens(cost.reused), with_separators(cost.read),

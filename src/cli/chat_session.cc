@@ -22,7 +22,7 @@ bool goes_on_from(std::span<const TokenId> prompt, std::span<const TokenId> stat
          common_prefix(prompt, state) == state.size();
 }
 
-const char* name_of(text::Role role) {
+const char* role_name(text::Role role) {
   switch (role) {
     case text::Role::System:
       return "system";
@@ -65,7 +65,7 @@ std::string ChatSession::to_json() const {
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();
   for (const text::Message& message : conversation_.messages) {
     nlohmann::ordered_json& entry = messages.emplace_back();
-    entry["role"] = name_of(message.role);
+    entry["role"] = role_name(message.role);
     entry["content"] = text::text_of(message.content);
     if (message.reasoning_content) entry["reasoning_content"] = *message.reasoning_content;
   }

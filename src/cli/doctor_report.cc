@@ -48,7 +48,7 @@ Bound bound_of_threads(const DoctorReport& report) {
   return cpu.core_count < cpu.allowed_count ? Bound::Cores : Bound::Processors;
 }
 
-const char* name_of(Bound bound) {
+const char* bound_name(Bound bound) {
   switch (bound) {
     case Bound::Flag:
       return "flag";
@@ -190,7 +190,7 @@ ordered_json or_null(std::optional<uint64_t> number) {
 ordered_json threads_json(const DoctorReport& report) {
   const CpuShare& cpu = report.cpu;
   ordered_json json = {{"chosen", report.choice.thread_count},
-                       {"bound", name_of(bound_of_threads(report))},
+                       {"bound", bound_name(bound_of_threads(report))},
                        {"usable_cores", cpu.usable_core_count()},
                        {"processors_online", cpu.online_count},
                        {"processors_allowed", cpu.allowed_count},

@@ -24,13 +24,6 @@ std::unexpected<Error> refuse(std::string_view found, const std::string& expecte
   return fail(ErrorCode::Usage, fmt::format("found {}, expected {}", quoted(found), expected));
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
 // The number that `text` is as a whole.
 template <class Number>
 std::optional<Number> whole_number(std::string_view text) {
@@ -70,6 +63,13 @@ Setter parsed_into(std::optional<Value>& into,
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
 
 Result<uint64_t> parse_integer(std::string_view text, uint64_t least, uint64_t most) {
   const std::optional<uint64_t> number = whole_number<uint64_t>(text);

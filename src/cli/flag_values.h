@@ -16,6 +16,9 @@
 
 namespace deltafin::cli {
 
+// Without the blanks around it.
+std::string_view trimmed(std::string_view text);
+
 // Errors of all of these: Usage.
 Result<uint64_t> parse_integer(std::string_view text, uint64_t least, uint64_t most);
 // Any finite number, in decimal notation.

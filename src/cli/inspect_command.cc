@@ -51,7 +51,7 @@ Status InspectFlags::check() const {
   return {};
 }
 
-CommandLine make_line() {
+CommandLine inspect_line() {
   return {
       "inspect (MODEL | --config FILE) [--json]",
       "Reads config.json and the headers of all shards, no weights: architecture, sizes, bytes a "
@@ -86,7 +86,7 @@ Result<int> inspect_model(const std::string& model, bool json) {
 
 Result<int> inspect_command(const std::vector<std::string>& arguments, CancelToken& /*cancel*/) {
   InspectFlags flags;
-  CommandLine line = make_line();
+  CommandLine line = inspect_line();
   flags.declare(line);
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());

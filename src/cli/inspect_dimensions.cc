@@ -44,7 +44,7 @@ const char* title_of(MixerKind kind) {
   return "";
 }
 
-const char* name_of(ExpertFormat format) {
+const char* format_name(ExpertFormat format) {
   switch (format) {
     case ExpertFormat::Mxfp4:
       return "mxfp4";
@@ -86,7 +86,7 @@ ordered_json experts_json(const ModelContract& contract, const ExpertContract& e
                           uint32_t shared_count) {
   return {{"count", experts.expert_count},  {"per_token", contract.experts_per_token()},
           {"shared", shared_count},         {"input_dim", experts.input_dim},
-          {"inner_dim", experts.inner_dim}, {"format", name_of(experts.format)}};
+          {"inner_dim", experts.inner_dim}, {"format", format_name(experts.format)}};
 }
 
 ordered_json common_json(const ModelContract& contract) {

@@ -63,19 +63,19 @@ Status LogitsFlags::check() const {
   return {};
 }
 
-CommandLine make_line() {
+CommandLine logits_line() {
   return {
       "logits MODEL (--prompt TEXT | --prompt-file FILE | --ids LIST) --out FILE [options]",
       "Writes the logits of every position of a prompt to a file, for comparing implementations."};
 }
 
-struct Preparation {
+struct LogitsPreparation {
   ModelPreparation model;
   std::vector<TokenId> ids = {};
 };
 
-Result<Preparation> prepare(const LogitsFlags& flags, const io::Storage& storage,
-                            const CancelToken& cancel) {
+Result<LogitsPreparation> prepare(const LogitsFlags& flags, const io::Storage& storage,
+                                  const CancelToken& cancel) {
   TRY(ModelPreparation model, ModelPreparation::create(storage, *flags.model, flags.engine));
   TRY(const std::string text, read_prompt_text(flags.prompt, cancel));
   std::unique_ptr<text::Tokenizer> tokenizer;
@@ -90,7 +90,7 @@ Result<Preparation> prepare(const LogitsFlags& flags, const io::Storage& storage
       flags.engine,
       {.prompt_rows = ids.size(), .output_bytes = std::min(kLogitsBytesOfPass, logits_bytes)},
       model));
-  return Preparation{.model = std::move(model), .ids = std::move(ids)};
+  return LogitsPreparation{.model = std::move(model), .ids = std::move(ids)};
 }
 
 // Passes over the prompt, one after the other, whose rows go to the file as they come.
@@ -157,7 +157,7 @@ class LogitsWriter {
   audit::LogitsDigest digest_;
 };
 
-nlohmann::ordered_json description(const Preparation& ready, const std::string& path,
+nlohmann::ordered_json description(const LogitsPreparation& ready, const std::string& path,
                                    const std::string& sha256) {
   return {
       {"schema", "deltafin.logits.v1"},
@@ -186,13 +186,13 @@ Result<PublishedFile> create(const std::string& path, bool force) {
 
 Result<int> logits_command(const std::vector<std::string>& arguments, CancelToken& cancel) {
   LogitsFlags flags;
-  CommandLine line = make_line();
+  CommandLine line = logits_line();
   flags.declare(line);
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());
   TRY_STATUS(flags.check());
   const io::PosixStorage storage;
-  TRY(Preparation ready, prepare(flags, storage, cancel));
+  TRY(LogitsPreparation ready, prepare(flags, storage, cancel));
   warn_of_unknown_fields(ready.model.contract());
   TRY(PublishedFile data, create(*flags.out, flags.force));
   TRY(PublishedFile beside, create(*flags.out + ".json", flags.force));

@@ -104,7 +104,7 @@ Status RunFlags::check() const {
   return {};
 }
 
-CommandLine make_line() {
+CommandLine run_line() {
   return {
       "run MODEL (--prompt TEXT | --prompt-file F | --ids LIST | --load-state F) [options]",
       "Continues a prompt. The text goes to standard output as it is generated, everything else to "
@@ -112,8 +112,8 @@ CommandLine make_line() {
 }
 
 // Everything that can be known before the weights are loaded.
-struct Preparation {
-  explicit Preparation(ModelPreparation prepared) : model(std::move(prepared)) {}
+struct RunPreparation {
+  explicit RunPreparation(ModelPreparation prepared) : model(std::move(prepared)) {}
 
   ModelPreparation model;
   std::unique_ptr<text::Tokenizer> tokenizer;  // null: only ids
@@ -134,10 +134,10 @@ Result<std::unique_ptr<text::Tokenizer>> find_tokenizer(const io::Storage& stora
   return nullptr;
 }
 
-Result<Preparation> prepare(const RunFlags& flags, const io::Storage& storage,
-                            const CancelToken& cancel) {
+Result<RunPreparation> prepare(const RunFlags& flags, const io::Storage& storage,
+                               const CancelToken& cancel) {
   TRY(ModelPreparation model, ModelPreparation::create(storage, *flags.model, flags.engine));
-  Preparation ready(std::move(model));
+  RunPreparation ready(std::move(model));
   const std::string& directory = ready.model.directory();
   const checkpoint::ModelContract& contract = ready.model.contract();
   TRY(const GenerationDefaults defaults, load_generation_defaults(storage, directory));
@@ -169,7 +169,7 @@ Result<Preparation> prepare(const RunFlags& flags, const io::Storage& storage,
 }
 
 // Plans for what is to be done. Opens the checkpoint, so that this may fail as loading may.
-Status plan(const RunFlags& flags, Preparation& ready) {
+Status plan(const RunFlags& flags, RunPreparation& ready) {
   Workload workload{.prompt_rows = ready.request.prompt.size(),
                     .answer_rows = ready.request.max_tokens};
   if (ready.loaded) {
@@ -180,7 +180,7 @@ Status plan(const RunFlags& flags, Preparation& ready) {
   return {};
 }
 
-nlohmann::ordered_json run_start_event(const RunFlags& flags, const Preparation& ready) {
+nlohmann::ordered_json run_start_event(const RunFlags& flags, const RunPreparation& ready) {
   const engine::GenerateRequest& request = ready.request;
   return {
       {"event", "run_start"},
@@ -223,7 +223,7 @@ Result<std::optional<PublishedFile>> open_state(const RunFlags& flags) {
 }
 
 // The sequence to go on with; `request` is then what it is given.
-Result<engine::Sequence> begin_sequence(const RunFlags& flags, const Preparation& ready,
+Result<engine::Sequence> begin_sequence(const RunFlags& flags, const RunPreparation& ready,
                                         const engine::Engine& engine, const CancelToken& cancel,
                                         engine::GenerateRequest& request) {
   if (!flags.state.load) return engine.new_sequence();
@@ -236,7 +236,7 @@ Result<engine::Sequence> begin_sequence(const RunFlags& flags, const Preparation
 
 // Empty when nothing is to be saved, or there is nothing to save.
 Result<std::optional<StateReport>> end_sequence(std::optional<PublishedFile>& file,
-                                                const Preparation& ready,
+                                                const RunPreparation& ready,
                                                 const engine::Sequence& sequence,
                                                 const engine::Continuation& next) {
   if (!file) return std::nullopt;
@@ -257,7 +257,7 @@ Result<std::optional<StateReport>> end_sequence(std::optional<PublishedFile>& fi
 
 // Empty without --chat.
 Result<std::optional<ChatOutput>> open_chat_output(const RunFlags& flags,
-                                                   const Preparation& ready) {
+                                                   const RunPreparation& ready) {
   if (!ready.chat) return std::nullopt;
   TRY(ChatOutput output,
       ChatOutput::create(*ready.tokenizer, *ready.chat,
@@ -266,7 +266,7 @@ Result<std::optional<ChatOutput>> open_chat_output(const RunFlags& flags,
   return std::optional(std::move(output));
 }
 
-RunReport make_report(const Preparation& ready, LoadedModel& model,
+RunReport make_report(const RunPreparation& ready, LoadedModel& model,
                       const engine::Sequence& sequence, const RunListener& listener,
                       engine::GenerationResult result) {
   engine::Engine& engine = model.engine();
@@ -303,8 +303,9 @@ void say_what_stopped_it(const RunReport& report) {
 }
 
 // Loads, generates and prints. Everything that fails in here is in the events too.
-Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events, EventLog& routes,
-                    std::optional<PublishedFile>& state_file, CancelToken& cancel) {
+Result<int> execute(const RunFlags& flags, RunPreparation& ready, EventLog& events,
+                    EventLog& routes, std::optional<PublishedFile>& state_file,
+                    CancelToken& cancel) {
   Status planned = plan(flags, ready);
   events.write(run_start_event(flags, ready));
   if (!planned) return std::unexpected(std::move(planned).error());
@@ -368,13 +369,13 @@ Result<int> execute(const RunFlags& flags, Preparation& ready, EventLog& events,
 
 Result<int> run_command(const std::vector<std::string>& arguments, CancelToken& cancel) {
   RunFlags flags;
-  CommandLine line = make_line();
+  CommandLine line = run_line();
   flags.declare(line);
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());
   TRY_STATUS(flags.check());
   const io::PosixStorage storage;
-  TRY(Preparation ready, prepare(flags, storage, cancel));
+  TRY(RunPreparation ready, prepare(flags, storage, cancel));
   warn_of_unknown_fields(ready.model.contract());
   write_to_standard_error(seed_note(flags.sampling, ready.request.sampling));
   TRY(std::optional<PublishedFile> state_file, open_state(flags));

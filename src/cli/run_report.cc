@@ -18,10 +18,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-double rate(uint64_t count, std::chrono::nanoseconds time) {
-  return time.count() > 0 ? static_cast<double>(count) / seconds(time) : 0;
-}
-
 double share(uint64_t part, uint64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }

@@ -63,7 +63,7 @@ Status TokenizeFlags::check() const {
   return {};
 }
 
-CommandLine make_line() {
+CommandLine tokenize_line() {
   return {"tokenize MODEL [--prompt TEXT | --prompt-file FILE] [options]",
           "Turns text into the token ids of a model, or ids into text. Needs only the tokenizer of "
           "the model, no weights."};
@@ -108,7 +108,7 @@ Result<std::string> tokenize(const TokenizeFlags& flags, const std::string& dire
 
 Result<int> tokenize_command(const std::vector<std::string>& arguments, CancelToken& cancel) {
   TokenizeFlags flags;
-  CommandLine line = make_line();
+  CommandLine line = tokenize_line();
   flags.declare(line);
   TRY(const CommandLine::Parsed parsed, line.parse(arguments));
   if (parsed == CommandLine::Parsed::Help) return print(line.help());

@@ -69,4 +69,8 @@ std::string human_duration(std::chrono::nanoseconds duration) {
   return fmt::format("{} h {:02} m", whole / 3600, whole % 3600 / 60);
 }
 
+double rate(uint64_t count, std::chrono::nanoseconds time) {
+  return time.count() > 0 ? static_cast<double>(count) / seconds(time) : 0;
+}
+
 }  // namespace deltafin::cli

@@ -18,5 +18,7 @@ std::string exact_bytes(uint64_t bytes);
 std::string human_count(uint64_t count);
 // "12 ms", "0.8 s", "12 s", "3 m 05 s", "2 h 10 m"
 std::string human_duration(std::chrono::nanoseconds duration);
+// So many in that time, per second; 0 of no time.
+double rate(uint64_t count, std::chrono::nanoseconds time);
 
 }  // namespace deltafin::cli

@@ -12,6 +12,7 @@
 #include "memory/expert_store.h"
 #include "memory/hint_reads.h"
 #include "memory/image_layout.h"
+#include "memory/plan.h"
 
 namespace deltafin::memory {
 
@@ -20,9 +21,6 @@ using checkpoint::ExpertFormat;
 using checkpoint::ExpertPart;
 
 namespace {
-
-// Compute needs one expert while the next is being read.
-constexpr uint32_t kSlotsAtLeast = 2;
 
 // Experts computed before their slots are given back: decode's all, so that they share the team's
 // regions, and in prefill few enough that reads go on meanwhile.
@@ -375,7 +373,7 @@ void LocalExpertStore::follow_hints() {
 
 // An eighth of what there is, but never the last slots that a token's experts need.
 uint64_t LocalExpertStore::give_back() {
-  uint32_t least = kSlotsAtLeast;
+  uint32_t least = uint32_t(kSlotsAtLeast);
   least = std::max(least, checkpoint_.contract().experts_per_token());
   uint64_t bytes = 0;
   for (uint64_t count = slots_in_use_ / kGivenBackShare + 1; count > 0; --count) {

@@ -18,8 +18,6 @@ namespace {
 // A verify pass has as many rows, and a prefill of fewer reads the experts of the whole model again
 // for every few tokens.
 constexpr uint64_t kRowsAtLeast = limits::kVerifyRows;
-// One expert is computed while the next is read.
-constexpr uint64_t kSlotsAtLeast = 2;
 // Cache rows are allocated in pages of so many positions (state/layout.h).
 constexpr uint64_t kPagePositions = 512;
 

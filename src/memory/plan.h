@@ -17,6 +17,9 @@
 
 namespace deltafin::memory {
 
+// Slots of the expert cache: one expert is computed while the next is read.
+inline constexpr uint64_t kSlotsAtLeast = 2;
+
 struct PlanRequest {
   uint64_t budget_bytes = 0;
   uint64_t context = 1;      // positions of a sequence, prompt and answer

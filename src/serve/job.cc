@@ -5,12 +5,12 @@
 
 #include "base/check.h"
 #include "serve/api/generation_response.h"
+#include "serve/api/json_text.h"
 
 namespace deltafin::serve {
 
 namespace {
 
-constexpr const char* kJson = "application/json";
 // So many bytes of a stream are handed over at a time, or one event.
 constexpr size_t kBytesAtOnce = 64 << 10;
 

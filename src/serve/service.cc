@@ -18,7 +18,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kJson = "application/json";
 constexpr size_t kRequestIdBytes = 128;
 
 void send(Reply& reply, const ApiError& error, HeaderList more = {}) {

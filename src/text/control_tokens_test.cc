@@ -79,7 +79,7 @@ TEST(ControlTokens, AConfigThatNamesNoneLeavesTheNamesOfK3) {
 }
 
 TEST(ControlTokens, SaysWhatIsWrongWithAConfig) {
-  struct Case {
+  struct WrongConfig {
     std::string json;
     std::string message;
   };
@@ -88,7 +88,7 @@ TEST(ControlTokens, SaysWhatIsWrongWithAConfig) {
   };
   const std::string range = "but the control tokens of this vocabulary are 1000..1255";
   const std::string content = "content must be a string that is not empty";
-  const std::vector<Case> cases = {
+  const std::vector<WrongConfig> cases = {
       {"", "not a JSON object"},
       {"[]", "not a JSON object"},
       {"{", "not a JSON object"},
@@ -113,7 +113,7 @@ TEST(ControlTokens, SaysWhatIsWrongWithAConfig) {
       {decoder(name(1003, "<|reserved_token_1004|>")),
        "the control tokens 1003 and 1004 are both spelled \"<|reserved_token_1004|>\""},
   };
-  for (const Case& c : cases) {
+  for (const WrongConfig& c : cases) {
     const Result<ControlTokens> tokens = ControlTokens::from_config(c.json, "dir/c.json", 1000);
     ASSERT_FALSE(tokens) << c.json;
     EXPECT_EQ(tokens.error().code, ErrorCode::BadModel);

@@ -6,6 +6,8 @@
 
 namespace deltafin::serve {
 
+inline constexpr const char* kJson = "application/json";
+
 // On one line. Never throws: what a client or a model directory gave may be no UTF-8, and such
 // bytes become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json);

@@ -5,16 +5,10 @@
 
 #include <algorithm>
 
+#include "serve/http/lower_case.h"
+
 namespace deltafin::serve {
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = lower(c);
-  return result;
-}
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });

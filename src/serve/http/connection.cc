@@ -10,6 +10,8 @@
 #include <exception>
 #include <utility>
 
+#include "serve/api/json_text.h"
+
 namespace deltafin::serve {
 namespace {
 
@@ -64,7 +66,7 @@ void Connection::start() {
 // By value: the error may be the reader's, which is gone after begin_answer().
 void Connection::refuse(ApiError error) {
   form_.keep_alive = false;
-  begin_answer()->send(error.status, "application/json", to_json(error), {});
+  begin_answer()->send(error.status, kJson, to_json(error), {});
   watch_input();
 }
 

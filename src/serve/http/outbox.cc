@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "serve/api/api_error.h"
+#include "serve/api/json_text.h"
 
 namespace deltafin::serve {
 
@@ -41,7 +42,7 @@ void Outbox::has_more() {
 }
 
 void Outbox::drop() {
-  send(500, "application/json",
+  send(500, kJson,
        to_json({.status = 500,
                 .message = "the server gave no answer to this request",
                 .type = "server_error"}),

@@ -7,6 +7,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <utility>
 
+#include "serve/http/lower_case.h"
 #include "serve/http/request_target.h"
 #include "serve/http/response_head.h"
 
@@ -16,13 +17,6 @@ namespace {
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 using boost::beast::string_view;
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
-  return result;
-}
 
 ApiError wrong(unsigned status, std::string message, std::string code) {
   return {.status = status,
