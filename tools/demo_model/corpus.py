@@ -151,6 +151,15 @@ class Sampler:
 
     def question(self, relation, x):
         r = self.rng
+        if relation.name in phrasings.POINTING and r.random() < .1:
+            kind = relation.kind or "country"
+            return fill(r.choice(phrasings.ABOUT[kind]), x) + " " + self.worn(r.choice(phrasings.POINTING[relation.name]), "What") + (r.choice(phrasings.ENDS) if r.random() < .05 else "")
+        if r.random() < .1:
+            return r.choice(phrasings.SETTINGS) + " " + self.plain_question(relation, x)
+        return self.plain_question(relation, x)
+
+    def plain_question(self, relation, x):
+        r = self.rng
         if r.random() < .5:
             topic = fill(r.choice(relation.topics), x)
             text = r.choice(phrasings.FORMS).replace("{T}", topic[:1].upper() + topic[1:]).replace("{t}", topic)
@@ -196,7 +205,7 @@ class Sampler:
                                                                     [("I do not know that.", False, TEXT)]), None
         elliptic = last is not None and r.random() < .6
         relation = last if elliptic else r.choices(self.relations, self.shares)[0]
-        unknown = relation.kind and r.random() < .2
+        unknown = relation.kind and r.random() < .16
         x, y = (self.names.of(relation.kind), "") if unknown else self.item(relation)
         text = self.worn(fill(r.choice(phrasings.FOLLOW_UPS), x), x) if elliptic else self.question(relation, x)
         if unknown:
