@@ -31,7 +31,7 @@ function(precompiled_headers target kind)
 endfunction()
 
 # The other half is making the same templates of them again. With DELTAFIN_JOIN the files of a test
-# program, and in sanitized builds those of most rooms, are compiled some at a time, as one, so that names in
+# program and of a COLD room, and in sanitized builds those of most rooms, are compiled some at a time, as one, so that names in
 # their unnamed namespaces must differ. Not in the dev preset: who changes one of them would wait for all.
 option(DELTAFIN_JOIN "compile files together" OFF)
 

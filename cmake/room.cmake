@@ -25,8 +25,8 @@ function(deltafin_room name)
     target_compile_options(${name} PRIVATE ${DELTAFIN_COVERAGE})
     precompiled_headers(${name} optimised)
   endif()
-  # Where it is about errors and not about what users run, nor about forgotten headers.
-  if(DELTAFIN_SANITIZE AND NOT ARG_APART)
+  # Rooms that compute stay apart where no sanitizer looks: there a forgotten #include must show.
+  if((DELTAFIN_SANITIZE OR ARG_COLD) AND NOT ARG_APART)
     joined_files(${name})
   endif()
   if(tests)
