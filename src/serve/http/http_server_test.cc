@@ -600,9 +600,11 @@ TEST_F(HttpServerTest, HasNoTimeLimitForTheHandler) {
   start_keeping();
   TestClient client(server_->port());
   client.send(kGet);
-  const Reply waiting = reply(0);
+  Reply waiting = reply(0);
+  waiting.on_gone([&] { ++calls_; });
   std::this_thread::sleep_for(milliseconds(250));
-  Reply(waiting).send(200, "text/plain", "at last");
+  EXPECT_EQ(calls_, 0);
+  waiting.send(200, "text/plain", "at last");
   EXPECT_THAT(client.receive_answer(), EndsWith("at last"));
 }
 
@@ -643,6 +645,7 @@ TEST_F(HttpServerTest, WaitsForAReaderThatPauses) {
   EXPECT_LT(asked, kPieces);
   EXPECT_TRUE(client.receive_bytes(kPieces * 10'000));
   EXPECT_TRUE(soon([&] { return asked == kPieces; }));
+  EXPECT_TRUE(client.receive_until("\r\n0\r\n\r\n"));
 }
 
 TEST_F(HttpServerTest, GivesUpOnAnAnswerThatIsNotRead) {
