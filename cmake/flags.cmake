@@ -16,8 +16,9 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(DELTAFIN_SANITIZE "" CACHE STRING "comma separated sanitizers, empty for none")
 option(DELTAFIN_FUZZ "build the libFuzzer targets, too (clang only)" OFF)
 
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -ffp-contract=off
-                    -fno-math-errno)
+# Another compiler may warn of more: cmake --compile-no-warning-as-error.
+set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off -fno-math-errno)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_link_options(-fuse-ld=lld-19)
 endif()
