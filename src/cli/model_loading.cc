@@ -43,7 +43,8 @@ void EngineFlags::declare(CommandLine& line) {
             integer_into(prefill_rows, 1, limits::kPositions));
   line.toggle("--no-hints",
               "read no expert before it is needed (default: those that the next layer's router "
-              "would choose now, when the disk is idle); the output has the same bits",
+              "would choose now, when the disk is idle and such advice was mostly right); the "
+              "output has the same bits",
               no_hints);
 }
 
@@ -82,7 +83,7 @@ Result<engine::EngineOptions> engine_options(const EngineFlags& flags) {
   TRY(const MachineChoice choice, choose(flags.machine, machine.cpu(), std::getenv(kIsaVariable)));
   options.thread_count = choice.thread_count;
   options.kernels = choice.kernels;
-  options.hints = !flags.no_hints;
+  if (flags.no_hints) options.hints = memory::Hints::None;
   options.expert_cache_bytes = flags.expert_cache_bytes.value_or(options.expert_cache_bytes);
   return options;
 }

@@ -36,6 +36,8 @@ class QueuedChannel final : public ReadChannel {
     return completion;
   }
 
+  void withdraw() override { reader_.withdraw(priority_, inbox_); }
+
   void cancel() override {
     reader_.cancel(priority_, inbox_);
     outstanding_count_ = 0;
@@ -108,7 +110,7 @@ std::optional<ReadCompletion> QueuedReader::poll(Inbox& inbox) {
   return take_front(inbox);
 }
 
-void QueuedReader::cancel(ReadPriority priority, Inbox& inbox) {
+void QueuedReader::withdraw(ReadPriority priority, Inbox& inbox) {
   {
     const std::lock_guard lock(mutex_);
     Queue& queue = queues_[size_t(priority)];
@@ -121,6 +123,10 @@ void QueuedReader::cancel(ReadPriority priority, Inbox& inbox) {
     }
   }
   wake();  // what waited behind a large withdrawn request may fit now
+}
+
+void QueuedReader::cancel(ReadPriority priority, Inbox& inbox) {
+  withdraw(priority, inbox);
   std::unique_lock lock(mutex_);
   inbox.arrived.wait(lock, [&] { return inbox.pieces_in_flight == 0; });
   inbox.completions.clear();
@@ -207,6 +213,7 @@ void QueuedReader::finish(const Piece& piece, ReadOutcome outcome) {
 void QueuedReader::retire(Queue::iterator job) {
   if (job->withdrawn) {
     ++counters_.cancelled;
+    job->status = fail(ErrorCode::Cancelled, "the read was withdrawn");
   } else {
     ++counters_.reads;
     if (job->status) {
@@ -215,8 +222,8 @@ void QueuedReader::retire(Queue::iterator job) {
     } else {
       ++counters_.failures;
     }
-    job->inbox->completions.push_back({job->request.tag, std::move(job->status)});
   }
+  job->inbox->completions.push_back({job->request.tag, std::move(job->status)});
   handed_out_.erase(job);
 }
 

@@ -19,8 +19,9 @@
 namespace deltafin::io {
 
 // Hints are read in pieces, and only so many bytes of them are on their way at once: what a demand
-// that arrives meanwhile has to wait for.
-inline constexpr uint64_t kHintPieceBytes = 2ull << 20;
+// that arrives meanwhile has to wait for. Smaller ones cost the disk more than they save the
+// demand.
+inline constexpr uint64_t kHintPieceBytes = 512ull << 10;
 inline constexpr uint64_t kHintBytesInFlight = 2 * kHintPieceBytes;
 
 // Everything is guarded by one mutex: requests are megabytes, so the lock is taken a few thousand
@@ -48,11 +49,12 @@ class QueuedReader : public Reader {
   void submit(ReadPriority priority, Inbox& inbox, std::span<const ReadRequest> requests);
   ReadCompletion wait(Inbox& inbox);
   std::optional<ReadCompletion> poll(Inbox& inbox);
+  void withdraw(ReadPriority priority, Inbox& inbox);
   void cancel(ReadPriority priority, Inbox& inbox);
   void close(ReadPriority priority, Inbox& inbox);
 
  protected:
-  // A request, from submit() until its completion or its end by cancel().
+  // A request, from submit() until its completion.
   struct Job {
     Inbox* inbox = nullptr;
     ReadPriority priority = ReadPriority::Demand;

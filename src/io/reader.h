@@ -39,7 +39,7 @@ struct ReadRequest {
 struct ReadCompletion {
   uint64_t tag = 0;
   // Io, naming path, offset, expected and got. Failed and short reads are tried again once before
-  // they become an error (io/retry.h).
+  // they become an error (io/retry.h). Cancelled, after withdraw().
   Status status;
 };
 
@@ -49,7 +49,7 @@ struct ReaderCounters {
   uint64_t direct_bytes = 0;  // of those, what came past the page cache
   uint64_t failures = 0;      // completions that carried an error
   uint64_t retries = 0;       // further tries after an error or a short read
-  uint64_t cancelled = 0;     // requests that were withdrawn before they started
+  uint64_t cancelled = 0;     // requests that were withdrawn before all of them was on its way
 };
 
 // One client's queue. Not thread-safe: one thread owns a channel.
@@ -65,6 +65,9 @@ class ReadChannel {
   virtual std::optional<ReadCompletion> wait() = 0;
   // The next completion if one is there.
   virtual std::optional<ReadCompletion> poll() = 0;
+  // Withdraws what is queued, also the rest of what is read in pieces, and waits for nothing: every
+  // request still completes, a withdrawn one with an error once nothing writes into it any more.
+  virtual void withdraw() = 0;
   // Withdraws queued requests, waits for started ones and drops their completions. The channel is
   // empty afterwards and may be used again.
   virtual void cancel() = 0;

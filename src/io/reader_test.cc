@@ -9,19 +9,23 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/philox.h"
+#include "io/queued_reader.h"
 #include "io/simulated.h"
 
 namespace deltafin::io {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // The byte that every fake file holds at `offset`.
@@ -339,11 +343,11 @@ TEST_P(OneAtATime, StartsDemandBeforeTrunkBeforeHints) {
   EXPECT_THAT(file.started(7), ElementsAre(0, 10, 11, 20, 21, 30, 31));
 }
 
-constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kLargeHint = 5 * kHintPieceBytes / 2;  // in three pieces
 
 TEST_P(OneAtATime, ADemandOvertakesTheRestOfALargeHint) {
   GatedFile file;
-  Batch large(file, 1, 5 * kMiB, /*first_offset=*/100), urgent(file, 1, 10, 77);
+  Batch large(file, 1, kLargeHint, /*first_offset=*/100), urgent(file, 1, 10, 77);
   const std::unique_ptr<Reader> reader = GetParam().make(clock_);
   const std::unique_ptr<ReadChannel> hint = reader->open_channel(ReadPriority::Hint);
   const std::unique_ptr<ReadChannel> demand = reader->open_channel(ReadPriority::Demand);
@@ -353,15 +357,15 @@ TEST_P(OneAtATime, ADemandOvertakesTheRestOfALargeHint) {
   file.let_finish(4);
   EXPECT_TRUE(demand->wait()->status);
   EXPECT_TRUE(hint->wait()->status);
-  EXPECT_THAT(file.started(0), ElementsAre(100, 77, 2 * kMiB, 4 * kMiB));
+  EXPECT_THAT(file.started(0), ElementsAre(100, 77, kHintPieceBytes, 2 * kHintPieceBytes));
   EXPECT_TRUE(holds(large.memory, 100));
   EXPECT_EQ(reader->snapshot().reads, 2u);
-  EXPECT_EQ(reader->snapshot().bytes, 5 * kMiB + 10);
+  EXPECT_EQ(reader->snapshot().bytes, kLargeHint + 10);
 }
 
 TEST_P(OneAtATime, TheRestOfAStartedHintCanBeWithdrawn) {
   GatedFile file;
-  Batch large(file, 1, 5 * kMiB), next(file, 1, 10, 77);
+  Batch large(file, 1, kLargeHint), next(file, 1, 10, 77);
   const std::unique_ptr<Reader> reader = GetParam().make(clock_);
   const std::unique_ptr<ReadChannel> hint = reader->open_channel(ReadPriority::Hint);
   hint->submit(large.requests);
@@ -377,16 +381,60 @@ TEST_P(OneAtATime, TheRestOfAStartedHintCanBeWithdrawn) {
   hint->submit(next.requests);
   file.let_finish(1);
   EXPECT_TRUE(hint->wait()->status);
-  EXPECT_THAT(file.started(3), ElementsAre(0, 2 * kMiB, 77));
+  EXPECT_THAT(file.started(3), ElementsAre(0, kHintPieceBytes, 77));
   EXPECT_EQ(reader->snapshot().cancelled, 1u);
   EXPECT_EQ(reader->snapshot().reads, 1u);
 }
 
+TEST_P(OneAtATime, WithdrawingDoesNotWaitAndWhatWasOnItsWayStillCompletes) {
+  GatedFile file;
+  Batch large(file, 1, kLargeHint), small(file, 2, 10, 77);
+  const std::unique_ptr<Reader> reader = GetParam().make(clock_);
+  const std::unique_ptr<ReadChannel> started = reader->open_channel(ReadPriority::Hint);
+  const std::unique_ptr<ReadChannel> waiting = reader->open_channel(ReadPriority::Hint);
+  started->submit(large.requests);
+  waiting->submit(small.requests);
+  file.started(1);
+  waiting->withdraw();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(waiting->poll()->status.error().code, ErrorCode::Cancelled);
+  EXPECT_FALSE(waiting->wait());
+  started->withdraw();  // the file is closed still
+  EXPECT_FALSE(started->poll());
+  EXPECT_EQ(started->outstanding(), 1u);
+  waiting->submit(std::span(small.requests).first(1));
+  file.let_finish(2);
+  EXPECT_EQ(started->wait()->status.error().code, ErrorCode::Cancelled);
+  waiting->withdraw();  // nothing is left to withdraw of it, or all
+  waiting->wait();
+  EXPECT_THAT(file.started(1), Not(Contains(kHintPieceBytes)));
+  EXPECT_GE(reader->snapshot().cancelled, 3u);
+}
+
+TEST_P(EveryReader, WhatCannotBeWithdrawnAnyMoreCompletesAsEver) {
+  const ScriptedFile file;
+  Batch batch(file, 30, 100);
+  channel_->submit(batch.requests);
+  const std::optional<ReadCompletion> first = channel_->wait();
+  EXPECT_TRUE(first->status);
+  channel_->withdraw();
+  EXPECT_EQ(channel_->outstanding(), 29u);
+  size_t read = 1;
+  std::set<uint64_t> tags = {first->tag};
+  while (const std::optional<ReadCompletion> completion = channel_->wait()) {
+    tags.insert(completion->tag);
+    read += completion->status.has_value();
+    EXPECT_TRUE(completion->status || completion->status.error().code == ErrorCode::Cancelled);
+  }
+  EXPECT_EQ(tags.size(), 30u);
+  EXPECT_EQ(reader_->snapshot().reads, read);
+  EXPECT_EQ(reader_->snapshot().cancelled, 30 - read);
+}
+
 TEST_P(EveryReader, OneBadPieceOfAHintIsOneError) {
   const ScriptedFile file([](uint64_t offset, size_t size) {
-    return offset == 2 * kMiB ? ScriptedFile::kError : int64_t(size);
+    return offset == kHintPieceBytes ? ScriptedFile::kError : int64_t(size);
   });
-  Batch batch(file, 1, 9 * kMiB);
+  Batch batch(file, 1, 4 * kHintPieceBytes);
   const std::unique_ptr<ReadChannel> hint = reader_->open_channel(ReadPriority::Hint);
   hint->submit(batch.requests);
   // The simulated reader reads a hint in one piece, which does not begin at the bad place.

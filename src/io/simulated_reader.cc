@@ -34,6 +34,7 @@ class SimulatedReader final : public Reader {
   void submit(ReadPriority priority, Inbox& inbox, std::span<const ReadRequest> requests);
   void wait(Inbox& inbox);
   void let_time_pass();
+  void withdraw(ReadPriority priority, Inbox& inbox);
   void cancel(ReadPriority priority, Inbox& inbox);
   void close(ReadPriority priority, Inbox& inbox);
 
@@ -83,6 +84,8 @@ class SimulatedChannel final : public ReadChannel {
     return take();
   }
 
+  void withdraw() override { reader_.withdraw(priority_, inbox_); }
+
   void cancel() override {
     reader_.cancel(priority_, inbox_);
     outstanding_count_ = 0;
@@ -130,12 +133,21 @@ void SimulatedReader::let_time_pass() {
   clock_.advance(until - clock_.now());
 }
 
+void SimulatedReader::withdraw(ReadPriority priority, Inbox& inbox) {
+  counters_.cancelled += std::erase_if(queues_[size_t(priority)], [&](const Job& job) {
+    if (job.inbox != &inbox) return false;
+    inbox.completions.push_back(
+        {job.request.tag, fail(ErrorCode::Cancelled, "the read was withdrawn")});
+    return true;
+  });
+  start_what_fits();
+}
+
 void SimulatedReader::cancel(ReadPriority priority, Inbox& inbox) {
+  withdraw(priority, inbox);
   const auto ours = [&](const Job& job) { return job.inbox == &inbox; };
-  counters_.cancelled += std::erase_if(queues_[size_t(priority)], ours);
   while (std::ranges::any_of(in_flight_, ours)) finish_next();
   inbox.completions.clear();
-  start_what_fits();
 }
 
 void SimulatedReader::close(ReadPriority priority, Inbox& inbox) {

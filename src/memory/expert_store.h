@@ -84,7 +84,7 @@ class ExpertStore {
                      const std::function<void()>& meanwhile) = 0;
 
   // Advice: these experts, the likeliest first, will probably be needed by the next run(), which is
-  // of `layer`. Where the disk has nothing better to do they are read; nothing else changes.
+  // of `layer`. Where the disk has nothing better to do they may be read; nothing else changes.
   virtual void expect(uint32_t layer, std::span<const uint32_t> experts) = 0;
   // Whether advice about `layer` can be of any use.
   virtual bool wants_hints(uint32_t layer) const = 0;
@@ -96,10 +96,17 @@ class ExpertStore {
   virtual ExpertCounters snapshot() const = 0;
 };
 
+// Which advice is followed. No bit depends on it.
+enum class Hints : uint8_t {
+  None,
+  Proven,  // where advice like it was right often enough (memory/hint_trust.h)
+  All,     // for tests
+};
+
 struct LocalExpertStoreOptions {
   // Memory for experts; raised to what one layer needs to make progress (two experts).
   uint64_t cache_bytes = 1ull << 30;
-  bool hints = true;  // whether to follow advice
+  Hints hints = Hints::Proven;
 };
 
 // Experts from the checkpoint's shards, read in place, kept in a bounded LRU cache. The references

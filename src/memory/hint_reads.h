@@ -1,5 +1,5 @@
 // Reads of experts that somebody thinks will be needed soon: each on a channel of its own, so that
-// one can be given up, or waited for, without the others.
+// one can be withdrawn, or waited for, without the others.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "io/reader.h"
@@ -22,7 +23,8 @@ class HintReads {
     size_t key = 0;
     ExpertCache::Slot slot = 0;
     uint64_t bytes = 0;
-    Status status = {};  // of what has come so far
+    bool withdrawn = false;  // what was on its way still comes
+    Status status = {};      // of what has come so far
     std::unique_ptr<io::ReadChannel> channel = nullptr;
   };
 
@@ -32,21 +34,13 @@ class HintReads {
   // Takes what has come. The completed ones, good or not, are no longer under way afterwards; their
   // channel is idle.
   std::vector<Read> take_completed();
-  // Gives up every read for which drop(read) says so, and calls ended(read).
-  template <class Drop, class Ended>
-  void give_up(Drop&& drop, Ended&& ended) {
-    for (size_t i = 0; i < reads_.size();) {
-      if (!drop(reads_[i])) {
-        ++i;
-        continue;
-      }
-      reads_[i].channel->cancel();
-      ended(reads_[i]);
-      remove(i);
-    }
+  // Nothing more of it is started; it completes, nearly always with an error, when what is on its
+  // way has come.
+  void withdraw(Read& read) {
+    if (!std::exchange(read.withdrawn, true)) read.channel->withdraw();
   }
 
-  const std::vector<Read>& under_way() const { return reads_; }
+  std::span<Read> under_way() { return reads_; }
   // Waits until one of them has something to say; only when some are under way.
   void wait();
 

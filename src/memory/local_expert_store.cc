@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -9,16 +8,14 @@
 #include "io/arena.h"
 #include "memory/expert_cache.h"
 #include "memory/expert_compute.h"
+#include "memory/expert_image.h"
 #include "memory/expert_store.h"
 #include "memory/hint_reads.h"
+#include "memory/hint_trust.h"
 #include "memory/image_layout.h"
 #include "memory/plan.h"
 
 namespace deltafin::memory {
-
-using checkpoint::ExpertContract;
-using checkpoint::ExpertFormat;
-using checkpoint::ExpertPart;
 
 namespace {
 
@@ -26,10 +23,7 @@ namespace {
 // regions, and in prefill few enough that reads go on meanwhile.
 constexpr size_t kJobsAtOnce = 16;
 
-// E8M0 knows one value that is not a number.
-constexpr int kScaleNan = 255;
-
-// Expected experts on their way at once: what a run that needs none of them has to give up.
+// Expected experts on their way at once: each holds a slot.
 constexpr size_t kHintReadsAtMost = 32;
 
 // Memory that is made real at once when the slots so far are all in use.
@@ -49,13 +43,13 @@ class LocalExpertStore final : public ExpertStore {
  public:
   LocalExpertStore(const checkpoint::Checkpoint& checkpoint, io::Reader& reader, ThreadTeam& team,
                    const numerics::Kernels& kernels, const Clock& clock,
-                   const ExpertFunction& function, bool follow_hints, io::Arena arena,
+                   const ExpertFunction& function, Hints hints, io::Arena arena,
                    const CacheShape& shape)
       : checkpoint_(checkpoint),
         team_(team),
         clock_(clock),
         compute_(team, kernels, function),
-        follow_hints_(follow_hints && shape.slot_count < shape.expert_total),
+        hints_(shape.slot_count < shape.expert_total ? hints : Hints::None),
         arena_(std::move(arena)),
         channel_(reader.open_channel(io::ReadPriority::Demand)),
         hint_reads_(reader),
@@ -73,7 +67,7 @@ class LocalExpertStore final : public ExpertStore {
              const std::function<void()>& meanwhile) override;
   void expect(uint32_t layer, std::span<const uint32_t> experts) override;
   bool wants_hints(uint32_t layer) const override {
-    return follow_hints_ && checkpoint_.contract().layers[layer].experts.has_value();
+    return hints_ != Hints::None && checkpoint_.contract().layers[layer].experts.has_value();
   }
   uint64_t give_back() override;
   ExpertCounters snapshot() const override { return counters_; }
@@ -107,21 +101,19 @@ class LocalExpertStore final : public ExpertStore {
   Status take_completions(uint32_t layer);
   Status wait_for_completions(uint32_t layer);
   Status take_completion(uint32_t layer, const io::ReadCompletion& completion);
-  Status take_hints(uint32_t layer);
+  void take_hints(uint32_t layer);
+  void judge_advice(uint32_t layer);
   void claim_hints(uint32_t layer);
   void follow_hints();
   Status compute_leased(const ExpertBatch& batch, std::span<float> outputs,
                         const CancelToken& cancel);
-  Status check_scales(uint32_t layer, uint32_t expert, const ImageLayout& layout,
-                      ExpertCache::Slot slot) const;
-  ExpertWeights weights_in(uint32_t layer, const Need& need) const;
   void abandon();
 
   const checkpoint::Checkpoint& checkpoint_;
   ThreadTeam& team_;
   const Clock& clock_;
   ExpertCompute compute_;
-  const bool follow_hints_;
+  const Hints hints_;
   io::Arena arena_;  // outlives the channels that read into it
   std::unique_ptr<io::ReadChannel> channel_;
   HintReads hint_reads_;
@@ -140,9 +132,15 @@ class LocalExpertStore final : public ExpertStore {
   std::vector<ExpertJob> jobs_;
   size_t next_to_read_ = 0;
 
-  // Advice for the next run that was not followed yet, the likeliest last.
+  // Advice for the next run, the likeliest first, and what of it is to be read yet, likeliest last.
+  struct Advice {
+    uint32_t expert = 0;
+    bool was_missing = false;
+  };
   uint32_t hinted_layer_ = 0;
+  std::vector<Advice> advice_;
   std::vector<uint32_t> hinted_experts_;
+  HintTrust trust_;
 };
 
 void LocalExpertStore::group_edges(const ExpertBatch& batch) {
@@ -190,7 +188,8 @@ Status LocalExpertStore::run_needs(const ExpertBatch& batch, std::span<float> ou
   hinted_experts_.clear();
   if (batch.layer <= last_layer_) cache_.begin_pass();
   last_layer_ = batch.layer;
-  TRY_STATUS(take_hints(batch.layer));
+  take_hints(batch.layer);
+  judge_advice(batch.layer);
   claim_hints(batch.layer);
   lease_hits(batch.layer);
   start_reads(batch.layer);
@@ -271,10 +270,13 @@ void LocalExpertStore::start_reads(uint32_t layer) {
 Status LocalExpertStore::take_completions(uint32_t layer) {
   while (const std::optional<io::ReadCompletion> completion = channel_->poll())
     TRY_STATUS(take_completion(layer, *completion));
-  return take_hints(layer);
+  take_hints(layer);
+  start_reads(layer);  // slots may be free now
+  return {};
 }
 
-// At least one, unless what was waited for turned out to be advice that failed.
+// At least one, unless what was waited for turned out to be advice that failed, or was withdrawn
+// and held a slot.
 Status LocalExpertStore::wait_for_completions(uint32_t layer) {
   const std::chrono::nanoseconds start = clock_.now();
   const std::optional<io::ReadCompletion> completion = channel_->wait();
@@ -290,7 +292,7 @@ Status LocalExpertStore::take_completion(uint32_t layer, const io::ReadCompletio
                                .within(fmt::format("layer {}: expert {}", layer, need.expert)));
   }
   if (--need.reads_outstanding > 0) return {};
-  TRY_STATUS(check_scales(layer, need.expert, need.layout, need.slot));
+  TRY_STATUS(check_scales(checkpoint_, layer, need.expert, need.layout, slot_bytes(need.slot)));
   cache_.read_done(need.slot);
   need.state = Need::State::Leased;
   for (const checkpoint::TensorLocation& part : checkpoint_.expert(layer, need.expert)) {
@@ -301,7 +303,7 @@ Status LocalExpertStore::take_completion(uint32_t layer, const io::ReadCompletio
 }
 
 // Expected experts that have come, for the run of `layer` or before anybody needs them.
-Status LocalExpertStore::take_hints(uint32_t layer) {
+void LocalExpertStore::take_hints(uint32_t layer) {
   for (const HintReads::Read& read : hint_reads_.take_completed()) {
     Need* need = find_need(layer, read.key);
     if (need != nullptr && need->state != Need::State::Hinted) need = nullptr;
@@ -309,47 +311,65 @@ Status LocalExpertStore::take_hints(uint32_t layer) {
     const uint32_t expert = uint32_t(read.key % expert_stride_);
     const bool is_sound =
         read.status &&
-        check_scales(from, expert, lay_out_image(checkpoint_.expert(from, expert), 0), read.slot);
+        check_scales(checkpoint_, from, expert, lay_out_image(checkpoint_.expert(from, expert), 0),
+                     slot_bytes(read.slot));
     if (!is_sound) {
       // It was advice. Whoever needs the expert reads it again and says what is wrong.
       cache_.read_failed(read.slot);
       if (need == nullptr) continue;
       need->state = Need::State::Waiting;
       next_to_read_ = std::min(next_to_read_, size_t(need - needs_.data()));
-      start_reads(layer);
       continue;
     }
     counters_.hint_bytes += read.bytes;
     cache_.read_done(read.slot);
     if (need != nullptr) {
       need->state = Need::State::Leased;
+      ++counters_.hints_used;
+      ++counters_.hits;
+      ++counters_.layers[layer].hits;
     } else {
       cache_.release_unused(read.slot);
       unused_hint_bytes_[read.slot] = read.bytes;
     }
   }
-  return {};
 }
 
-// Of what is still under way, this run takes what it needs and gives up the rest.
+// What was there anyhow teaches nothing of what would be read.
+void LocalExpertStore::judge_advice(uint32_t layer) {
+  for (size_t i = 0; layer == hinted_layer_ && i < advice_.size(); ++i) {
+    if (!advice_[i].was_missing) continue;
+    const bool was_right = find_need(layer, key(layer, advice_[i].expert)) != nullptr;
+    trust_.judge(i, advice_.size(), was_right);
+  }
+  advice_.clear();
+}
+
+// Of what is still under way, this run takes what it needs and withdraws the rest, without waiting
+// for it: its own reads are to begin now.
 void LocalExpertStore::claim_hints(uint32_t layer) {
-  hint_reads_.give_up(
-      [&](const HintReads::Read& read) { return find_need(layer, read.key) == nullptr; },
-      [&](const HintReads::Read& read) { cache_.read_failed(read.slot); });
-  for (const HintReads::Read& read : hint_reads_.under_way()) {
-    Need& need = *find_need(layer, read.key);
-    need.slot = read.slot;
-    need.state = Need::State::Hinted;
-    ++counters_.hints_used;
-    ++counters_.hits;
-    ++counters_.layers[layer].hits;
+  for (HintReads::Read& read : hint_reads_.under_way()) {
+    Need* need = find_need(layer, read.key);
+    if (need != nullptr) {
+      need->slot = read.slot;
+      need->state = Need::State::Hinted;
+    } else {
+      hint_reads_.withdraw(read);
+    }
   }
 }
 
 void LocalExpertStore::expect(uint32_t layer, std::span<const uint32_t> experts) {
   if (!wants_hints(layer)) return;
   hinted_layer_ = layer;
-  hinted_experts_.assign(experts.rbegin(), experts.rend());
+  advice_.clear();
+  hinted_experts_.clear();
+  for (size_t i = 0; i < experts.size(); ++i) {
+    advice_.push_back({experts[i], !cache_.knows(key(layer, experts[i]))});
+    const bool is_followed = hints_ == Hints::All || trust_.is_proven(i, experts.size());
+    if (advice_[i].was_missing && is_followed) hinted_experts_.push_back(experts[i]);
+  }
+  std::ranges::reverse(hinted_experts_);
   follow_hints();
 }
 
@@ -397,7 +417,9 @@ Status LocalExpertStore::compute_leased(const ExpertBatch& batch, std::span<floa
     const auto first = next;
     for (; next != needs_.end() && jobs_.size() < kJobsAtOnce; ++next)
       if (next->state == Need::State::Leased)
-        jobs_.push_back({weights_in(batch.layer, *next), next->edges});
+        jobs_.push_back({weights_in(checkpoint_, batch.layer, next->expert, next->layout,
+                                    slot_bytes(next->slot)),
+                         next->edges});
     if (jobs_.empty()) continue;
     const std::chrono::nanoseconds start = clock_.now();
     TRY_STATUS(compute_.run(jobs_, batch, outputs.data(), cancel));
@@ -412,54 +434,10 @@ Status LocalExpertStore::compute_leased(const ExpertBatch& batch, std::span<floa
   return {};
 }
 
-// A scale of 255 would turn a row into NaN and every token after it into noise.
-Status LocalExpertStore::check_scales(uint32_t layer, uint32_t expert, const ImageLayout& layout,
-                                      ExpertCache::Slot slot) const {
-  const checkpoint::ExpertLocation& location = checkpoint_.expert(layer, expert);
-  for (const ExpertPart part : {ExpertPart::W1Scale, ExpertPart::W3Scale, ExpertPart::W2Scale}) {
-    const checkpoint::TensorLocation& tensor = location[size_t(part)];
-    if (tensor.size == 0) continue;
-    const std::byte* scales = slot_bytes(slot).data() + layout.tensor_position[size_t(part)];
-    const void* found = std::memchr(scales, kScaleNan, tensor.size);
-    if (found == nullptr) continue;
-    const uint64_t at = uint64_t(static_cast<const std::byte*>(found) - scales);
-    return fail(
-        ErrorCode::BadModel,
-        fmt::format("layer {}: expert {}: {}: scale byte at offset {} is 255, which means not a "
-                    "number; expected 0..254\n  the file is damaged: download this shard again",
-                    layer, expert, checkpoint_.file(tensor.file).path(), tensor.offset + at));
-  }
-  return {};
-}
-
-ExpertWeights LocalExpertStore::weights_in(uint32_t layer, const Need& need) const {
-  const ExpertContract& contract = *checkpoint_.contract().layers[layer].experts;
-  const checkpoint::ExpertLocation& location = checkpoint_.expert(layer, need.expert);
-  const std::byte* slot = slot_bytes(need.slot).data();
-  const auto matrix = [&](ExpertPart weight, ExpertPart scale, size_t rows, size_t cols) {
-    numerics::WeightMatrix result{
-        .rows = rows, .cols = cols, .data = slot + need.layout.tensor_position[size_t(weight)]};
-    if (contract.format == ExpertFormat::Mxfp4) {
-      result.format = numerics::WeightFormat::Mxfp4;
-      result.scales = slot + need.layout.tensor_position[size_t(scale)];
-    } else {
-      result.format = location[size_t(weight)].dtype == checkpoint::DType::F32
-                          ? numerics::WeightFormat::F32
-                          : numerics::WeightFormat::Bf16;
-    }
-    return result;
-  };
-  const size_t input = contract.input_dim, inner = contract.inner_dim;
-  return {.gate = matrix(ExpertPart::W1, ExpertPart::W1Scale, inner, input),
-          .up = matrix(ExpertPart::W3, ExpertPart::W3Scale, inner, input),
-          .down = matrix(ExpertPart::W2, ExpertPart::W2Scale, input, inner)};
-}
-
 // Gives everything back after an error, so that the next run starts from a sound cache.
 void LocalExpertStore::abandon() {
   channel_->cancel();
-  hint_reads_.give_up([](const HintReads::Read&) { return true; },
-                      [&](const HintReads::Read& read) { cache_.read_failed(read.slot); });
+  for (HintReads::Read& read : hint_reads_.under_way()) hint_reads_.withdraw(read);
   for (Need& need : needs_) {
     if (need.state == Need::State::Reading) cache_.read_failed(need.slot);
     if (need.state == Need::State::Leased) cache_.release(need.slot);

@@ -21,7 +21,7 @@ constexpr uint32_t kLayer = 2, kRows = 5, kExpertsPerRow = 4;
 // Stores over one checkpoint on a simulated disk, and runs of random rows through its experts.
 class LocalExpertStoreTest : public testing::Test {
  protected:
-  std::unique_ptr<ExpertStore> store(uint64_t slots, bool hints = true) {
+  std::unique_ptr<ExpertStore> store(uint64_t slots, Hints hints = Hints::All) {
     return make_local_expert_store(checkpoint_, *reader_, team_, numerics::best_kernels(), clock_,
                                    {}, {.cache_bytes = slots * slot_bytes(), .hints = hints})
         .value();
@@ -108,7 +108,7 @@ TEST_F(LocalExpertStoreTest, CallsForOtherWorkOnceWhileItReadsAndWhenNothingIsRe
 TEST_F(LocalExpertStoreTest, WhatWasExpectedIsThereOrOnItsWay) {
   const std::unique_ptr<ExpertStore> hinted = store(50);
   std::vector<float> plain, ahead;
-  ASSERT_TRUE(run(*store(50, false), kLayer + 1, 7, &plain));
+  ASSERT_TRUE(run(*store(50, Hints::None), kLayer + 1, 7, &plain));
   const std::vector<uint32_t> next(needed_.begin(), needed_.end());
   ASSERT_TRUE(run(*hinted, kLayer, 3, &ahead, [&] { hinted->expect(kLayer + 1, next); }));
   EXPECT_GT(hinted->snapshot().hints, 0u);
@@ -122,9 +122,52 @@ TEST_F(LocalExpertStoreTest, WhatWasExpectedIsThereOrOnItsWay) {
   EXPECT_EQ(counters.wasted_bytes, 0u);
 }
 
+TEST_F(LocalExpertStoreTest, FollowsAdviceThatHasProvenRight) {
+  const std::unique_ptr<ExpertStore> hinted = store(9, Hints::Proven);
+  const std::unique_ptr<ExpertStore> plain = store(9, Hints::None);
+  uint64_t hints = 0;
+  std::vector<float> outputs;
+  const auto advise = [&](uint64_t seed, bool rightly) {
+    ASSERT_TRUE(run(*plain, kLayer, seed, &outputs));  // only to see what is needed
+    std::vector<uint32_t> right(needed_.begin(), needed_.end()), wrong;
+    for (uint32_t expert = 0; wrong.size() < right.size(); ++expert)
+      if (!needed_.contains(expert % expert_count())) wrong.push_back(expert % expert_count());
+    hints = hinted->snapshot().hints;
+    hinted->expect(kLayer, rightly ? right : wrong);
+    hints = hinted->snapshot().hints - hints;
+    ASSERT_TRUE(run(*hinted, kLayer, seed, &outputs));
+  };
+  advise(0, true);
+  EXPECT_EQ(hints, 0u);  // whoever knows nothing of it does not follow it
+  for (uint64_t seed = 1; seed < 100; ++seed) advise(seed, true);
+  EXPECT_GT(hints, 0u);
+  for (uint64_t seed = 0; seed < 1000; ++seed) advise(seed, false);
+  EXPECT_EQ(hints, 0u);
+}
+
+TEST_F(LocalExpertStoreTest, ARunDoesNotWaitForAdviceThatItDoesNotNeed) {
+  // All that it asks of the disk, two polls, takes less time than the read does.
+  constexpr std::chrono::milliseconds kDelay(5);
+  reader_ = io::make_simulated_reader({.delay_min = kDelay, .delay_max = kDelay}, clock_);
+  const std::unique_ptr<ExpertStore> hinted = store(50);
+  std::vector<float> expected, found;
+  ASSERT_TRUE(run(*hinted, kLayer, 3, &expected));
+  uint32_t unneeded = 0;
+  while (needed_.contains(unneeded)) ++unneeded;
+  hinted->expect(kLayer, std::vector{unneeded});
+  const uint64_t reads = reader_->snapshot().reads;
+  ASSERT_TRUE(run(*hinted, kLayer, 3, &found));
+  expect_equal(expected, found);
+  EXPECT_EQ(reader_->snapshot().reads, reads);
+  // It comes later, whole, as it had started, and is there for whoever needs it.
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(run(*hinted, kLayer, 3, &found));
+  EXPECT_EQ(reader_->snapshot().reads, reads + 1);
+  EXPECT_GT(hinted->snapshot().hint_bytes, 0u);
+}
+
 // Whatever it is told, the store computes what is asked for.
 TEST_F(LocalExpertStoreTest, AdviceOfAnEnemyChangesNothingButTime) {
-  const std::unique_ptr<ExpertStore> plain = store(9, false);
+  const std::unique_ptr<ExpertStore> plain = store(9, Hints::None);
   for (const uint64_t slots : {2u, 9u, 40u}) {
     const std::unique_ptr<ExpertStore> misled = store(slots);
     Random random(slots);
@@ -155,7 +198,7 @@ TEST_F(LocalExpertStoreTest, AdviceOfAnEnemyChangesNothingButTime) {
 TEST_F(LocalExpertStoreTest, AdviceThatCannotBeReadIsAnErrorOnlyOfWhoNeedsIt) {
   const std::unique_ptr<ExpertStore> hinted = store(50);
   std::vector<float> outputs, expected;
-  ASSERT_TRUE(run(*store(50, false), kLayer, 3, &expected));
+  ASSERT_TRUE(run(*store(50, Hints::None), kLayer, 3, &expected));
   std::vector<uint32_t> all(expert_count());
   for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
   storage_.set_faults(
@@ -189,7 +232,7 @@ TEST_F(LocalExpertStoreTest, GivesMemoryBackAndComputesTheSameWithLess) {
 
 TEST_F(LocalExpertStoreTest, WithRoomForAllWantsNoAdvice) {
   EXPECT_FALSE(store(100'000)->wants_hints(kLayer));
-  EXPECT_FALSE(store(9, false)->wants_hints(kLayer));
+  EXPECT_FALSE(store(9, Hints::None)->wants_hints(kLayer));
   EXPECT_FALSE(store(9)->wants_hints(0));  // a dense layer
   EXPECT_TRUE(store(9)->wants_hints(kLayer));
 }

@@ -147,11 +147,15 @@ void expect_experts(Context& context, const MoeShape& shape, const LayerWeights&
   const Result<std::vector<Route>> routes =
       choose_all(context, shape.router, weights, layer, scores);
   if (!routes) return;  // whoever needs the scores will say what is wrong
-  std::vector<uint32_t> count(shape.expert_count), experts;
-  for (const Route& route : *routes)
-    if (count[route.expert]++ == 0) experts.push_back(route.expert);
+  // A row's best are the likeliest to be chosen again, and what many rows may need is worth more.
+  std::vector<uint32_t> points(shape.expert_count), experts;
+  for (size_t i = 0; i < routes->size(); ++i) {
+    const uint32_t expert = (*routes)[i].expert;
+    if (points[expert] == 0) experts.push_back(expert);
+    points[expert] += uint32_t(shape.router.top_k - i % shape.router.top_k);
+  }
   std::ranges::sort(experts, [&](uint32_t a, uint32_t b) {
-    return count[a] != count[b] ? count[a] > count[b] : a < b;
+    return points[a] != points[b] ? points[a] > points[b] : a < b;
   });
   context.experts.expect(uint32_t(layer), experts);
 }

@@ -40,7 +40,7 @@ class SchedulerSimulation : public testing::TestWithParam<const char*> {
     engine_ = test::value_of(
         Engine::open({.storage = storage_, .reader = *reader_, .clock = clock_}, checkpoint_,
                      // Almost every expert is read again; a hint might bring a bad one for nobody.
-                     {.expert_cache_bytes = 1, .hints = false}, {}, never_));
+                     {.expert_cache_bytes = 1, .hints = memory::Hints::None}, {}, never_));
     scheduler_ = std::make_unique<Scheduler>(
         *engine_, SchedulerOptions{.sequences = 4, .kept_state_bytes = uint64_t{1} << 30});
   }

@@ -223,7 +223,8 @@ TEST_P(SchedulerFull, EveryRequestOfManyMixesGetsWhatItGetsAlone) { run_mixes(ch
 // --- passes ---
 
 TEST_P(SchedulerTest, PromptsThatArriveTogetherReadEachExpertOnce) {
-  const EngineOptions options{.thread_count = 2, .expert_cache_bytes = 1, .hints = false};
+  const EngineOptions options{
+      .thread_count = 2, .expert_cache_bytes = 1, .hints = memory::Hints::None};
   const auto bytes_of = [&](size_t requests) {
     EngineFixture fixture(checkpoint_, options);
     Bench bench(fixture.engine(), {.sequences = 4});

@@ -46,6 +46,7 @@ std::vector<float> slow_logits(const Subject& subject, std::span<const TokenId> 
   EngineOptions options;
   options.kernels = &numerics::kernel_variants()[0];
   options.expert_cache_bytes = 1;
+  options.hints = memory::Hints::All;
   EngineFixture fixture(test::golden_path(subject.checkpoint), options);
   Sequence sequence = fixture.engine().new_sequence();
   return test::all_logits(fixture.engine(), sequence, ids, 1);
@@ -91,6 +92,7 @@ TEST_P(Equivalence, CacheSizeDoesNotChangeABit) {
   for (const uint64_t bytes : {uint64_t{1}, uint64_t{40'000}, uint64_t{1} << 30}) {
     EngineOptions options;
     options.expert_cache_bytes = bytes;
+    options.hints = memory::Hints::All;
     for (const size_t rows : {1u, 64u})
       expect_same_bits(logits_with(options, rows), expected_, "cache " + std::to_string(bytes));
   }

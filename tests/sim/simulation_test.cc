@@ -59,6 +59,7 @@ struct Simulation {
   explicit Simulation(const Subject& shown, uint64_t seed, uint64_t cache_bytes = 1)
       : subject(shown), storage(real), reader(io::make_simulated_reader({.seed = seed}, clock)) {
     options.expert_cache_bytes = cache_bytes;  // 1: almost every expert is read again
+    options.hints = memory::Hints::All;
     options.thread_count = 2;
     // No layer, or one, or two, or all stay in memory.
     if (seed % 4 != 3) options.resident_layers = uint32_t(seed % 4);
