@@ -53,6 +53,8 @@ constexpr size_t kWarmUp = 500;  // requests before growth counts
 constexpr size_t kAnswers[] = {1, 2, 4, 8};
 constexpr double kAnswerSeconds = 2;  // of one answer alone, about
 constexpr size_t kWarmUpPrompt = 512;
+// Long enough for what a disk that rations bytes lets pass at first to say little.
+constexpr milliseconds kDiskProbeTime{4000};
 constexpr size_t kAnswersBeside = 2, kLongPrompt = 1024;
 constexpr std::chrono::seconds kAloneTime{4};
 
@@ -409,7 +411,7 @@ class ServerBench {
     std::vector<std::string> shards;
     for (const auto& entry : std::filesystem::directory_iterator(model_))
       if (entry.path().extension() == ".safetensors") shards.push_back(entry.path().string());
-    const auto rate = memory::probe_disk(shards, milliseconds(500));
+    const auto rate = memory::probe_disk(shards, kDiskProbeTime);
     return rate ? rate->bytes_per_second : 1e9;
   }
 
