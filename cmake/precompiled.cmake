@@ -35,9 +35,9 @@ endfunction()
 # their unnamed namespaces must differ. Not in the dev preset: who changes one of them would wait for all.
 option(DELTAFIN_JOIN "compile files together" OFF)
 
-# joined_files(TARGET)
-function(joined_files target)
+# joined_files(TARGET COUNT)
+function(joined_files target count)
   if(DELTAFIN_JOIN)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
   endif()
 endfunction()

@@ -27,7 +27,7 @@ function(deltafin_room name)
   endif()
   # Rooms that compute stay apart where no sanitizer looks: there a forgotten #include must show.
   if((DELTAFIN_SANITIZE OR ARG_COLD) AND NOT ARG_APART)
-    joined_files(${name})
+    joined_files(${name} 8)
   endif()
   if(tests)
     deltafin_test(${name}_test SOURCES ${tests} LIBRARIES ${name})
@@ -47,7 +47,7 @@ function(deltafin_test name)
   target_compile_options(${name} PRIVATE -O0)
   target_compile_definitions(${name} PRIVATE DELTAFIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   precompiled_headers(${name} unoptimised)
-  joined_files(${name})
+  joined_files(${name} 16)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-*Full.*:*Soak.*"
                        PROPERTIES LABELS quick TIMEOUT 120)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "*Full.*"

@@ -276,23 +276,23 @@ TEST(QwenConfig, RefusesRelativesWithTheirReason) {
 }
 
 // One edit of a config, and what must be said about it.
-struct Refusal {
+struct QwenRefusal {
   const char* name;
   const char* field;  // pointer into the config
   const char* value;  // JSON; null means: erase the field
   const char* message;
 };
 
-void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; }
+void PrintTo(const QwenRefusal& refusal, std::ostream* out) { *out << refusal.name; }
 
-class Qwen35Refusals : public testing::TestWithParam<Refusal> {};
+class Qwen35Refusals : public testing::TestWithParam<QwenRefusal> {};
 
 TEST_P(Qwen35Refusals, NameFieldFoundAndExpected) {
-  const Refusal& refusal = GetParam();
+  const QwenRefusal& refusal = GetParam();
   EXPECT_THAT(message(edited(qwen35(), refusal.field, refusal.value)), HasSubstr(refusal.message));
 }
 
-constexpr Refusal kQwen35Refusals[] = {
+constexpr QwenRefusal kQwen35Refusals[] = {
     {"OtherModelType", "/model_type", "\"qwen3_next\"",
      "model_type: found \"qwen3_next\", expected \"qwen3_5_moe\""},
     {"NoTextConfig", "/text_config", nullptr, "text_config: found nothing, expected an object"},
@@ -433,15 +433,15 @@ constexpr Refusal kQwen35Refusals[] = {
 INSTANTIATE_TEST_SUITE_P(QwenConfig, Qwen35Refusals, testing::ValuesIn(kQwen35Refusals),
                          [](const auto& test) { return std::string(test.param.name); });
 
-class Qwen3MoeRefusals : public testing::TestWithParam<Refusal> {};
+class Qwen3MoeRefusals : public testing::TestWithParam<QwenRefusal> {};
 
 TEST_P(Qwen3MoeRefusals, NameFieldFoundAndExpected) {
-  const Refusal& refusal = GetParam();
+  const QwenRefusal& refusal = GetParam();
   EXPECT_THAT(message(edited(qwen3_moe(), refusal.field, refusal.value)),
               testing::StartsWith(refusal.message));
 }
 
-constexpr Refusal kQwen3MoeRefusals[] = {
+constexpr QwenRefusal kQwen3MoeRefusals[] = {
     {"OtherModelType", "/model_type", "\"qwen2_moe\"",
      "model_type: found \"qwen2_moe\", expected \"qwen3_moe\""},
     {"Yarn", "/rope_scaling", R"({"rope_type":"yarn","factor":4.0})",
