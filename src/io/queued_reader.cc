@@ -111,18 +111,19 @@ std::optional<ReadCompletion> QueuedReader::poll(Inbox& inbox) {
 }
 
 void QueuedReader::withdraw(ReadPriority priority, Inbox& inbox) {
+  bool found = false;
   {
     const std::lock_guard lock(mutex_);
     Queue& queue = queues_[size_t(priority)];
     for (auto next = queue.begin(); next != queue.end();) {
       const auto job = next++;
       if (job->inbox != &inbox) continue;
-      job->withdrawn = true;
+      job->withdrawn = found = true;
       handed_out_.splice(handed_out_.end(), queue, job);
       if (job->pieces_in_flight == 0) retire(job);
     }
   }
-  wake();  // what waited behind a large withdrawn request may fit now
+  if (found) wake();  // what waited behind a large withdrawn request may fit now
 }
 
 void QueuedReader::cancel(ReadPriority priority, Inbox& inbox) {

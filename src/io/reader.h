@@ -44,7 +44,7 @@ struct ReadCompletion {
 };
 
 struct ReaderCounters {
-  uint64_t reads = 0;         // completed, with or without success
+  uint64_t reads = 0;         // completed, with or without success, and not withdrawn
   uint64_t bytes = 0;         // delivered by successful reads
   uint64_t direct_bytes = 0;  // of those, what came past the page cache
   uint64_t failures = 0;      // completions that carried an error

@@ -63,7 +63,7 @@ struct ExpertCounters {
   uint64_t hints = 0;             // experts whose reads were begun because of expect()
   uint64_t hints_used = 0;        // of those, needed while they were there or on their way
   uint64_t hint_bytes = 0;        // read because of expect(); misses do not count them
-  uint64_t wasted_bytes = 0;      // of those, given up or dropped before anybody needed them
+  uint64_t wasted_bytes = 0;      // of those, dropped before anybody needed them
   uint64_t cache_slots = 0;       // capacity, experts
   uint64_t cache_bytes = 0;       // capacity
   uint64_t given_back_bytes = 0;  // of that capacity, because memory was short

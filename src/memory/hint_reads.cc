@@ -19,11 +19,6 @@ void HintReads::start(size_t key, ExpertCache::Slot slot,
   read.channel->submit(requests);
 }
 
-void HintReads::remove(size_t index) {
-  if (reads_[index].channel != nullptr) idle_.push_back(std::move(reads_[index].channel));
-  reads_.erase(reads_.begin() + ptrdiff_t(index));
-}
-
 std::vector<HintReads::Read> HintReads::take_completed() {
   std::vector<Read> completed;
   for (size_t i = 0; i < reads_.size();) {
@@ -36,7 +31,7 @@ std::vector<HintReads::Read> HintReads::take_completed() {
     }
     idle_.push_back(std::move(read.channel));
     completed.push_back(std::move(read));
-    remove(i);
+    reads_.erase(reads_.begin() + ptrdiff_t(i));
   }
   return completed;
 }

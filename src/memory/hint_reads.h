@@ -41,14 +41,13 @@ class HintReads {
   }
 
   std::span<Read> under_way() { return reads_; }
-  // Waits until one of them has something to say; only when some are under way.
+  // Waits until the oldest has something to say; only when some are under way.
   void wait();
 
  private:
   void note(Read& read, const io::ReadCompletion& completion) {
     if (!completion.status) read.status = completion.status;
   }
-  void remove(size_t index);
 
   io::Reader& reader_;
   std::vector<Read> reads_;

@@ -188,9 +188,10 @@ Status LocalExpertStore::run_needs(const ExpertBatch& batch, std::span<float> ou
   hinted_experts_.clear();
   if (batch.layer <= last_layer_) cache_.begin_pass();
   last_layer_ = batch.layer;
-  take_hints(batch.layer);
   judge_advice(batch.layer);
   claim_hints(batch.layer);
+  take_hints(
+      batch.layer);  // after what was withdrawn: the slots of what had not begun are free at once
   lease_hits(batch.layer);
   start_reads(batch.layer);
   if (meanwhile) meanwhile();
@@ -266,12 +267,12 @@ void LocalExpertStore::start_reads(uint32_t layer) {
   if (!requests.empty()) channel_->submit(requests);
 }
 
-// Whatever has come.
+// Whatever has come; and begins what there are slots for now.
 Status LocalExpertStore::take_completions(uint32_t layer) {
   while (const std::optional<io::ReadCompletion> completion = channel_->poll())
     TRY_STATUS(take_completion(layer, *completion));
   take_hints(layer);
-  start_reads(layer);  // slots may be free now
+  start_reads(layer);
   return {};
 }
 

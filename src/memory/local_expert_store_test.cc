@@ -165,6 +165,21 @@ TEST_F(LocalExpertStoreTest, ARunDoesNotWaitForAdviceThatItDoesNotNeed) {
   EXPECT_GT(hinted->snapshot().hint_bytes, 0u);
 }
 
+TEST_F(LocalExpertStoreTest, SlotsOfAdviceThatHadNotBegunAreFreeAtOnce) {
+  reader_ = io::make_simulated_reader({.in_flight_count = 1}, clock_);
+  const std::unique_ptr<ExpertStore> smallest = store(2);
+  std::vector<float> expected, found;
+  ASSERT_TRUE(run(*store(50, Hints::None), kLayer, 3, &expected));
+  std::vector<uint32_t> unneeded;
+  for (uint32_t expert = 0; unneeded.size() < 2; ++expert)
+    if (!needed_.contains(expert)) unneeded.push_back(expert);
+  smallest->expect(kLayer, unneeded);  // one on its way, one waits
+  uint64_t begun = 0;
+  ASSERT_TRUE(run(*smallest, kLayer, 3, &found, [&] { begun = smallest->snapshot().misses; }));
+  EXPECT_EQ(begun, 1u);
+  expect_equal(expected, found);
+}
+
 // Whatever it is told, the store computes what is asked for.
 TEST_F(LocalExpertStoreTest, AdviceOfAnEnemyChangesNothingButTime) {
   const std::unique_ptr<ExpertStore> plain = store(9, Hints::None);
