@@ -190,8 +190,8 @@ Status LocalExpertStore::run_needs(const ExpertBatch& batch, std::span<float> ou
   last_layer_ = batch.layer;
   judge_advice(batch.layer);
   claim_hints(batch.layer);
-  take_hints(
-      batch.layer);  // after what was withdrawn: the slots of what had not begun are free at once
+  // Behind it, as the slots of what was withdrawn before it had begun are free at once.
+  take_hints(batch.layer);
   lease_hits(batch.layer);
   start_reads(batch.layer);
   if (meanwhile) meanwhile();
