@@ -16,8 +16,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(DELTAFIN_SANITIZE "" CACHE STRING "comma separated sanitizers, empty for none")
 option(DELTAFIN_FUZZ "build the libFuzzer targets, too (clang only)" OFF)
 
-# Another compiler may warn of more: cmake --compile-no-warning-as-error.
-set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+# Another compiler may warn of more, and so may a mutant: OFF for them.
+set(CMAKE_COMPILE_WARNING_AS_ERROR ON CACHE BOOL "whether a warning is an error")
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off -fno-math-errno)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_link_options(-fuse-ld=lld-19)
