@@ -32,8 +32,8 @@ struct EngineOptions {
   size_t thread_count = 1;
   const numerics::Kernels* kernels = nullptr;  // null: the best for this processor
   uint64_t expert_cache_bytes = 1ull << 30;
-  memory::Hints hints =
-      memory::Hints::Proven;  // reads of experts that are only likely to be needed
+  // Whether experts are read that are only likely to be needed.
+  memory::Hints hints = memory::Hints::Proven;
   // The first so many layers of the trunk stay in memory; the others are read for every pass.
   uint32_t resident_layers = ~uint32_t{0};
   // Bound on the activations of one pass; a prompt that needs more is prefilled in several passes.

@@ -19,8 +19,7 @@
 namespace deltafin::io {
 
 // Hints are read in pieces, and only so many bytes of them are on their way at once: what a demand
-// that arrives meanwhile has to wait for. Smaller ones cost the disk more than they save the
-// demand.
+// that arrives meanwhile has to wait for (docs/ledger.md, L-0047).
 inline constexpr uint64_t kHintPieceBytes = 512ull << 10;
 inline constexpr uint64_t kHintBytesInFlight = 2 * kHintPieceBytes;
 
